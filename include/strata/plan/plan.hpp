@@ -1,0 +1,192 @@
+#pragma once
+// A Plan is a Program made concrete for one machine: the home of every tile, the regions each tier's memory is cut into,
+// and per sequence the ops of every lane with their edges. It is a value: print it, hash it, verify it, simulate it.
+// Executors walk it and decide nothing.
+//
+// Lanes are in-order queues. The step lanes serve forward and backward; the state lanes serve the optimizer, so that the next
+// forward's fetches never queue behind the updates that run beside it (docs/adr/0002-state-lanes.md). NVMe lanes issue in
+// order and complete out of order.
+// Steps are no barriers: an edge may point to an op of the previous step (steps_back = 1), and lanes run on into the next
+// step of the same sequence. Changing sequence (train to eval) drains all lanes first.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/program/program.hpp"
+
+namespace strata {
+
+enum class Tier : std::uint8_t { device, host, nvme };
+inline constexpr int num_tiers = 3;
+std::string_view tier_name(Tier tier);  // the config's words: "gpu", "cpu", "nvme"
+
+enum class Lane : std::uint8_t {
+  read, h2d, compute, comm, d2h, write,                 // step lanes
+  update, state_read, state_h2d, state_d2h, state_write,  // state lanes
+};
+inline constexpr int num_lanes = 11;
+std::string_view lane_name(Lane lane);
+constexpr bool is_nvme_lane(Lane lane) {
+  return lane == Lane::read || lane == Lane::write || lane == Lane::state_read || lane == Lane::state_write;
+}
+constexpr bool completes_in_order(Lane lane) { return !is_nvme_lane(lane); }
+
+// Bytes of one tier. Offsets count from the start of the tier's slab (or of the drive's file).
+struct Region {
+  Tier tier = Tier::device;
+  std::uint8_t drive = 0;  // nvme only
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t end() const { return offset + bytes; }
+  bool overlaps(const Region& other) const {
+    return tier == other.tier && drive == other.drive && offset < other.end() && other.offset < end();
+  }
+  Region part(std::uint64_t begin, std::uint64_t size) const { return {tier, drive, offset + begin, size}; }
+};
+
+// What a region holds, for the checker and for error messages.
+enum class Content : std::uint8_t {
+  value,         // a tile of a shard
+  contribution,  // a gradient not yet summed
+  scratch,
+  partials,      // a gradient tile's partial sums of squares (f64)
+  scalars,       // UpdateScalars
+};
+struct TileRef {
+  ShardId shard;
+  int tile = -1;  // -1: the whole shard
+  Content content = Content::value;
+  bool operator==(const TileRef&) const = default;
+};
+
+struct Operand {
+  TileRef what;
+  Region region;
+  Access access = Access::read;
+};
+
+enum class OpKind : std::uint8_t {
+  feed,        // step argument (input of a micro-batch) to device
+  copy,        // between device and host memory, or within the device; operands: source, target
+  read,        // nvme to host; operands: source, target
+  write,       // host to nvme; operands: source, target
+  run,         // a segment of the model; operands in the order of Segment::uses, then scratch
+  accumulate,  // contribution into a gradient tile; operands: contribution, gradient
+  square,      // partial sums of squares of a gradient tile; operands: gradient, partials
+  norm,        // all partials to UpdateScalars; operands: partials..., scalars
+  update,      // optimizer; operands: gradient, master, moment1, moment2, weight, then scalars (after the norm) or the
+               // gradient tile's partials (during backward: no clipping, a non-finite tile ends the run)
+  report,      // losses and scalars to the step's result; operands: metrics..., scalars
+};
+std::string_view op_kind_name(OpKind kind);
+
+using OpId = StrongId<struct OpTag>;
+
+struct Edge {
+  OpId op;
+  std::int32_t steps_back = 0;  // 0: same step; 1: the previous one
+};
+
+struct Op {
+  OpId id;
+  OpKind kind = OpKind::run;
+  Lane lane = Lane::compute;
+  SegmentId segment;  // the segment this op serves
+  std::vector<Operand> operands;
+  std::vector<Edge> after;
+  bool first_contribution = false;  // accumulate: assign instead of add
+};
+
+struct Schedule {
+  std::string name;  // the sequence's
+  std::vector<Op> ops;  // in emission order; OpId indexes it
+  std::array<std::vector<OpId>, num_lanes> lanes;  // each lane's ops in order
+};
+
+// A run of equal slots in one tier, taken round robin; the number of slots is the look-ahead.
+struct SlotPool {
+  std::string name;  // "weight slots (27.0 MiB)"
+  Tier tier = Tier::device;
+  std::uint64_t offset = 0;
+  std::uint64_t slot_bytes = 0;
+  int num_slots = 0;
+};
+
+struct TierLimits {
+  std::uint64_t device_bytes = ~std::uint64_t{0};  // offload.gpu_limit
+  std::uint64_t host_bytes = ~std::uint64_t{0};    // offload.cpu_limit
+  std::vector<std::uint64_t> drive_bytes;          // free bytes per path of offload.nvme_paths; empty: no NVMe tier
+  std::vector<double> drive_weights;               // relative bandwidth; empty: equal
+  std::uint64_t io_alignment = 4096;
+};
+
+// Fractions of the bytes of each role per tier; they sum to 1.
+struct TierFractions {
+  double device = 0, host = 1, nvme = 0;
+};
+
+enum class UpdateOrder : std::uint8_t {
+  after_backward,   // after the norm, in the order of next use; runs on into the next forward
+  during_backward,  // as soon as a tile's gradient is complete; only without clipping
+};
+
+struct Policy {
+  std::array<TierFractions, num_roles> fractions;  // weight, gradient, master, moments and activation are used
+  int weight_slots = 2;      // per size class, whole blocks on the device
+  int gradient_slots = 2;    // contributions, whole blocks on the device
+  int activation_slots = 3;  // boundary activations in flight on the device
+  int state_slots = 4;       // tiles of optimizer state in host memory on their way from and to NVMe (sets of all roles)
+  int staging_slots = 4;     // weight and gradient tiles in host memory between device and host or NVMe
+  UpdateOrder update_order = UpdateOrder::after_backward;
+};
+
+// Bytes of one role or use in one tier.
+struct Usage {
+  std::string name;  // "master", "weight slots", "scratch"
+  bool is_home = false;
+  Role role = Role::weight;  // homes only
+  std::array<std::uint64_t, num_tiers> bytes{};
+};
+
+struct Plan {
+  std::vector<std::vector<Region>> homes;  // [shard][tile]; inputs and activation gradients have none (empty)
+  std::vector<SlotPool> pools;
+  std::vector<Schedule> schedules;
+  std::vector<Usage> usage;
+  std::array<std::uint64_t, num_tiers> tier_bytes{};  // slab sizes: the peak of each tier
+  std::vector<std::uint64_t> drive_bytes;             // nvme, per drive
+  Region transfer;  // host: one tile's worth, for loading and saving outside of steps
+  Policy policy;
+  TierLimits limits;
+
+  const Schedule* schedule(std::string_view name) const;
+};
+
+// Throws OutOfMemory (naming tier, need, limit and the largest contributors) or ConfigError when the policy cannot be
+// followed on this machine. Pure: same arguments, same Plan.
+Plan make_plan(const Program& program, const TierLimits& limits, const Policy& policy);
+
+// Adds edges to ops emitted in program order: read-after-write, write-after-read and write-after-write over regions, within
+// a step and from the previous one. Edges implied by lane order are left out.
+void derive_edges(Schedule& schedule);
+
+// One thing wrong with a Plan.
+struct Violation {
+  std::string what;
+};
+// Proves a Plan without trusting the planner: over three steps, each operand holds the version the Program says, conflicting
+// ops are ordered by edges and in-order lanes, regions stay inside their tiers and homes do not overlap, no cycle.
+// Empty: the Plan is right. At most 20 violations are listed.
+std::vector<Violation> verify(const Program& program, const Plan& plan);
+
+// The placement table (role x tier: bytes and %), slots, scratch and peak per tier.
+std::string format_plan(const Program& program, const Plan& plan);
+// The whole Plan, ops and edges included.
+std::string plan_to_json(const Program& program, const Plan& plan);
+// XXH3 of everything that decides what a run does.
+std::uint64_t plan_hash(const Program& program, const Plan& plan);
+
+}  // namespace strata

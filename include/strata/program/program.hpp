@@ -1,0 +1,124 @@
+#pragma once
+// A Program says what one optimizer step needs, as data: the shards of model state, the segments of work in order, and per
+// segment which shards it reads, produces, accumulates or updates and how much scratch it needs. It says nothing of where
+// anything lives: the planner decides that, and the same Program serves every placement.
+//
+// Terms. Block: a unit of the layer schedule (embedding, decoder layer, head). Shard: one block's flat vector for one role
+// on one rank. Tile: `tile_elements` consecutive elements of a shard (the last may be shorter), the unit of placement and
+// of I/O; a block's weight, gradient, master and moments share their tile boundaries. Segment: one piece of work.
+//
+// Program is a value; no thread contract.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "strata/core/dtype.hpp"
+#include "strata/core/strong_id.hpp"
+
+namespace strata {
+
+using ShardId = StrongId<struct ShardTag>;
+using SegmentId = StrongId<struct SegmentTag>;
+
+enum class Role : std::uint8_t {
+  weight, gradient, master, moment1, moment2,
+  activation,           // a block's output kept for backward
+  activation_gradient,  // gradient of a block's output, live between two backward segments
+  input,                // tokens, labels and document bounds of one micro-batch
+  metric,               // small results read by the host: losses
+};
+inline constexpr int num_roles = 9;
+std::string_view role_name(Role role);
+
+struct Shard {
+  ShardId id;
+  Role role = Role::weight;
+  int block = -1;
+  int micro_batch = -1;  // activations and inputs; -1 for model state
+  DType dtype = DType::f32;
+  std::int64_t count = 0;  // elements
+  std::string name;        // "weight/layers.3"
+
+  std::int64_t bytes() const { return count * dtype_bytes(dtype); }
+};
+
+enum class Access : std::uint8_t {
+  read,
+  produce,     // writes every element, reads none
+  accumulate,  // writes a contribution of the shard's contribution dtype, which is added to the shard
+  update,      // reads and writes in place
+};
+
+// One shard, or one tile of it (`tile` >= 0), as one segment touches it.
+struct Use {
+  ShardId shard;
+  Access access = Access::read;
+  int tile = -1;
+};
+
+enum class SegmentKind : std::uint8_t {
+  forward,   // block output from its input
+  backward,  // gradients of a block, its forward recomputed from the boundary activation
+  loss,      // head block: loss, and its gradients in the same pass over chunks of tokens
+  score,     // head block: loss only
+  norm,      // global gradient norm, clip factor, non-finite check
+  update,    // optimizer update of one tile
+};
+std::string_view segment_kind_name(SegmentKind kind);
+
+struct Segment {
+  SegmentId id;
+  SegmentKind kind = SegmentKind::forward;
+  int block = -1;
+  int micro_batch = -1;
+  int tile = -1;  // update only
+  std::vector<Use> uses;
+  std::uint64_t scratch_bytes = 0;
+  double flops = 0;
+  std::string name;  // "backward layers.3 micro-batch 1"
+};
+
+// A named run of segments in order: a training step, or one evaluation micro-batch.
+struct Sequence {
+  std::string name;
+  std::vector<SegmentId> segments;
+};
+
+struct Program {
+  std::vector<Shard> shards;        // indexed by ShardId
+  std::vector<Segment> segments;    // indexed by SegmentId
+  std::vector<Sequence> sequences;  // "train" and "eval", either may be absent
+  std::vector<std::string> blocks;  // block names in forward order
+  std::int64_t tile_elements = 4 << 20;
+  DType contribution_dtype = DType::bf16;  // of gradients before they are summed: the compute dtype
+  int world = 1;
+  int rank = 0;
+
+  const Shard& shard(ShardId id) const { return shards[id.index()]; }
+  const Segment& segment(SegmentId id) const { return segments[id.index()]; }
+  const Sequence* sequence(std::string_view name) const;  // nullptr when absent
+
+  ShardId add(Shard shard);        // assigns the id
+  SegmentId add(Segment segment);  // assigns the id; appending it to a sequence is the caller's
+
+  // The shard of `role` of `block`, or an invalid id.
+  ShardId find(Role role, int block, int micro_batch = -1) const;
+
+  // Tiles of one shard. Model state is cut by tile_elements; activations, inputs and metrics are one tile each.
+  int num_tiles(ShardId id) const;
+  std::int64_t tile_begin(ShardId id, int tile) const;  // first element
+  std::int64_t tile_count(ShardId id, int tile) const;  // elements
+  std::int64_t tile_bytes(ShardId id, int tile) const;
+};
+
+// Throws ConfigError if the Program contradicts itself: an unknown id, a read of something never produced, a tile size
+// that is no multiple of the norm chunk.
+void validate(const Program& program);
+
+// Elements over which one partial sum of squares of a gradient is taken; tiles begin at multiples of it, so the norm's
+// summation order does not depend on the tile size.
+inline constexpr std::int64_t norm_chunk_elements = 4096;
+
+}  // namespace strata

@@ -1,0 +1,50 @@
+#pragma once
+// Progress of a run: one line per logged step on the terminal and one JSON object per step in metrics.jsonl.
+// Thread contract: one thread.
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace strata {
+
+struct StepReport {
+  std::int64_t step = 0, total_steps = 0;  // step is 1-based
+  double epoch = 0;
+  double loss = 0, grad_norm = 0, learning_rate = 0;
+  double seconds = 0;             // wall time of the step
+  std::int64_t tokens = 0;        // trained tokens of the step, all ranks
+  bool applied = true;            // false: skipped, non-finite gradients
+  std::vector<std::pair<std::string, double>> waits;  // exposed seconds by cause, {"nvme", 0.04}; small ones left out
+  std::uint64_t nvme_bytes_read = 0, nvme_bytes_written = 0;
+};
+
+// "step 12/200 | loss 1.834 | norm 0.92 | lr 9.8e-06 | 812 tok/s | 2.31 s (wait: nvme 0.04 update 0.11) | eta 7m12s"
+std::string format_step(const StepReport& report, double eta_seconds);
+std::string format_duration(double seconds);  // "42s", "7m12s", "11h41m"
+
+enum class Style : std::uint8_t { plain, color };
+// color only on a terminal, and not when NO_COLOR is set (to anything) or TERM is "dumb".
+Style terminal_style(std::FILE* stream);
+
+class Progress {
+ public:
+  // Creates or appends to output_dir/metrics.jsonl; flushes each line.
+  Progress(const std::filesystem::path& output_dir, Style style, std::FILE* terminal);
+  ~Progress();
+  // Every step goes to metrics.jsonl; `show` prints the line too.
+  void step(const StepReport& report, bool show);
+  void evaluation(std::int64_t step, double loss, std::int64_t tokens);
+  // "!": printed at once, in every style; also a metrics.jsonl object with "event".
+  void event(const std::string& name, const std::string& text);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace strata

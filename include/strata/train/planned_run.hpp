@@ -1,0 +1,34 @@
+#pragma once
+// The parts of a run that need no memory: model, optimizer, Program and verified Plan. Enough for `strata plan`.
+// Thread contract: one thread.
+
+#include <memory>
+#include <vector>
+
+#include "strata/checkpoint/hf_folder.hpp"
+#include "strata/kernels/kernels.hpp"
+#include "strata/model/model.hpp"
+#include "strata/optim/adamw.hpp"
+#include "strata/plan/plan.hpp"
+#include "strata/train/run_config.hpp"
+
+namespace strata {
+
+LlamaConfig llama_config(const HfConfig& config);
+std::vector<ExpectedTensor> expected_tensors(const Model& model);
+
+enum class Purpose : std::uint8_t { train, evaluate };
+
+struct PlannedRun {
+  std::unique_ptr<Kernels> device_kernels, host_kernels;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<AdamW> optimizer;  // null for evaluation
+  Program program;
+  Plan plan;
+};
+
+// Reads config.json of the model folder (weights are not needed), plans and verifies. Throws ConfigError, FormatError, and
+// OutOfMemory when a tier's limit is too small.
+PlannedRun plan_run(const RunConfig& config, Purpose purpose);
+
+}  // namespace strata

@@ -1,0 +1,61 @@
+#pragma once
+// A Session is one model placed by its Plan in real memory and ready to run: the tiers, the state in them and the executor.
+// Thread contract: one thread.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/data/batches.hpp"
+#include "strata/device/device.hpp"
+#include "strata/io/store/tile_store.hpp"
+#include "strata/memory/tier_memory.hpp"
+#include "strata/runtime/executor.hpp"
+#include "strata/runtime/state_access.hpp"
+#include "strata/train/planned_run.hpp"
+
+namespace strata {
+
+struct Evaluation {
+  double loss = 0;          // mean over trained tokens
+  std::int64_t tokens = 0;  // trained tokens
+};
+
+// Planned and measured bytes of one tier.
+struct TierPeak {
+  std::string tier;
+  std::uint64_t planned_bytes = 0, measured_bytes = 0;
+};
+
+class Session {
+ public:
+  // Reserves every tier, then loads the weights, derives the master from them and clears the moments.
+  Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options = {});
+  ~Session();
+
+  const PlannedRun& run() const { return run_; }
+  Executor& executor() { return *executor_; }
+  StateAccess& state() { return *state_; }
+
+  // Mean loss over one pass of `batches`. Drains the executor.
+  Evaluation evaluate(const Batches& batches);
+  // Writes a Hugging Face folder of the current weights. Drains the executor.
+  void export_to(const std::filesystem::path& target);
+  // What the run has touched of each tier so far, against the plan.
+  std::vector<TierPeak> peaks() const;
+  // Lines for the log: device, I/O engine, drives and what is not as asked.
+  std::vector<std::string> notes() const;
+
+ private:
+  const RunConfig config_;
+  PlannedRun run_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<IoEngine> engine_;    // null without an NVMe tier
+  std::unique_ptr<TileStore> store_;
+  std::unique_ptr<TierMemory> memory_;
+  std::unique_ptr<StateAccess> state_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace strata

@@ -1,0 +1,51 @@
+#pragma once
+// The loop: data, learning rate, steps, evaluation and export of one run over a Session.
+// Thread contract: one thread; `stop` may be set from a signal handler.
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "strata/telemetry/progress.hpp"
+#include "strata/train/session.hpp"
+
+namespace strata {
+
+struct TrainOutcome {
+  std::int64_t steps = 0;          // done
+  double loss_first = 0, loss_last = 0;
+  Evaluation held_out_before, held_out_after;  // tokens 0: not evaluated
+  std::int64_t skipped_steps = 0;
+  bool stopped = false;            // by `stop`, before the last step
+  double seconds = 0;
+};
+
+class Trainer {
+ public:
+  Trainer(const RunConfig& config, Session& session, Progress& progress);
+  ~Trainer();
+
+  std::int64_t total_steps() const { return total_steps_; }
+  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  // Runs to the end, or ends cleanly after the current step once `*stop` is set. Throws Error when a gradient is not finite
+  // and the policy is `stop`.
+  TrainOutcome run(const std::atomic<bool>* stop = nullptr);
+
+ private:
+  struct Slot;  // inputs and arguments of one step in flight
+
+  void prepare(Slot& slot, std::int64_t step);
+  StepReport report(const Slot& slot, const StepResult& result, double seconds);
+  void evaluate(std::int64_t step, Evaluation& into);
+  bool evaluation_due(std::int64_t step) const;
+
+  const RunConfig& config_;
+  Session& session_;
+  Progress& progress_;
+  std::unique_ptr<Batches> train_, held_out_;
+  std::int64_t steps_per_epoch_ = 0, total_steps_ = 0;
+  LearningRateSchedule schedule_;
+  std::int64_t updates_applied_ = 0;
+};
+
+}  // namespace strata

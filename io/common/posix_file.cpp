@@ -1,0 +1,124 @@
+#include "io/common/posix_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t usual_alignment = 4096;
+
+int open_flags(OpenMode mode) {
+  return O_CLOEXEC | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR | O_CREAT);
+}
+
+int open_descriptor(const std::string& path, int flags) {
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), flags, 0644);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
+bool in_memory(int descriptor) {
+  struct statfs system = {};
+  if (::fstatfs(descriptor, &system) != 0) return false;
+  return system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC ||
+         system.f_type == HUGETLBFS_MAGIC;
+}
+
+// What the kernel says of direct transfers on this file: 0 when it has none, 4096 where it cannot
+// tell.
+std::uint64_t direct_alignment(int descriptor) {
+  struct statx facts = {};
+  if (::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &facts) != 0) return usual_alignment;
+  if ((facts.stx_mask & STATX_DIOALIGN) == 0) return usual_alignment;
+  return std::max<std::uint64_t>(facts.stx_dio_offset_align, facts.stx_dio_mem_align);
+}
+
+int allocate(int descriptor, std::uint64_t bytes) {
+  int result = -1;
+  do {
+    result = ::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return 0;
+  if (errno != EOPNOTSUPP) return errno;
+  return ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+}
+
+}  // namespace
+
+PosixFile::PosixFile(const std::string& path, OpenMode mode, Caching caching)
+    : OpenFile(path, mode) {
+  direct_ = caching == Caching::direct;
+  descriptor_ = open_descriptor(path, open_flags(mode) | (direct_ ? O_DIRECT : 0));
+  if (descriptor_ < 0 && direct_ && errno == EINVAL) {
+    note_ = "O_DIRECT refused by the file system: buffered";
+    direct_ = false;
+    descriptor_ = open_descriptor(path, open_flags(mode));
+  }
+  check(descriptor_, "open", path);
+  if (direct_) settle_caching();
+}
+
+PosixFile::~PosixFile() { ::close(descriptor_); }
+
+void PosixFile::settle_caching() {
+  // tmpfs takes O_DIRECT since Linux 6.6 and still moves every byte through memory.
+  if (in_memory(descriptor_))
+    return become_buffered("O_DIRECT means nothing in memory (tmpfs): buffered");
+  alignment_ = direct_alignment(descriptor_);
+  if (alignment_ == 0) become_buffered("the file system has no direct I/O for this file: buffered");
+}
+
+void PosixFile::become_buffered(std::string note) {
+  const int flags = ::fcntl(descriptor_, F_GETFL);
+  ::fcntl(descriptor_, F_SETFL, flags & ~O_DIRECT);
+  direct_ = false;
+  alignment_ = 1;
+  note_ = std::move(note);
+}
+
+std::uint64_t PosixFile::size() const {
+  struct stat facts = {};
+  return ::fstat(descriptor_, &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
+}
+
+std::uint64_t PosixFile::bytes_free() const {
+  struct statvfs system = {};
+  if (::fstatvfs(descriptor_, &system) != 0) return 0;
+  return static_cast<std::uint64_t>(system.f_bavail) * system.f_frsize;
+}
+
+FileInfo PosixFile::info() const { return {path(), size(), alignment_, direct_, note_}; }
+
+void PosixFile::preallocate(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const int error_number = allocate(descriptor_, bytes);
+  if (error_number == 0) return;
+  const auto action = fmt::format("reserve {} ({} bytes; {} free on its file system) for",
+                                  format_bytes(bytes), bytes, format_bytes(bytes_free()));
+  throw SystemError(action, path(), error_number);
+}
+
+void PosixFile::sync() {
+  int result = -1;
+  do {
+    result = ::fdatasync(descriptor_);
+  } while (result != 0 && errno == EINTR);
+  check(result, "flush", path());
+}
+
+}  // namespace strata

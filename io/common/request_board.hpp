@@ -1,0 +1,72 @@
+#pragma once
+// The RequestBoard stands between callers and an engine's threads: it holds the open files and the
+// waiting requests, cuts requests into pieces by priority, and delivers each request's completion
+// once, on an engine thread. Bookkeeping lives in nodes that are reused: in the steady state
+// nothing is allocated per request.
+//
+// Thread contract: all methods from any thread; take(), wait_and_take() and finish() only from the
+// engine's threads, as they call completions.
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "io/common/drain_epochs.hpp"
+#include "io/common/request_queue.hpp"
+
+namespace strata {
+
+class RequestBoard {
+ public:
+  explicit RequestBoard(std::uint64_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
+
+  FileId add_file(std::shared_ptr<OpenFile> file);
+  std::shared_ptr<OpenFile> file(FileId id) const;  // Throws SystemError when it is not open.
+  // No further request gets the file; returns when those submitted have completed. Throws like
+  // file().
+  std::shared_ptr<OpenFile> remove_file(FileId id);
+
+  void submit(std::span<const IoRequest> requests);
+  void drain();
+  std::uint64_t outstanding() const;  // requests submitted and not completed
+
+  std::optional<Piece> take();           // Nothing when no piece waits.
+  std::optional<Piece> wait_and_take();  // Nothing after stop(), when no piece waits.
+  void finish(Piece& piece);
+  void stop();
+  bool stopped() const;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  std::shared_ptr<OpenFile> find(FileId id) const;
+  ActiveRequest& new_node();
+  void enqueue(const IoRequest& request);
+  std::optional<Piece> take(Lock& lock);
+  void settle_waiting(Lock& lock);
+  Piece cut(ActiveRequest& active);
+  void complete(ActiveRequest& active, Lock& lock);
+
+  const std::uint64_t chunk_bytes_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_;     // a piece may be waiting, or stop
+  std::condition_variable settled_;  // a request has completed
+  // Guarded by mutex_.
+  std::vector<std::shared_ptr<OpenFile>> files_;  // by FileId; ids are never used again
+  std::deque<ActiveRequest> nodes_;
+  ActiveRequest* free_nodes_ = nullptr;
+  ActiveRequest* to_settle_ = nullptr;  // refused and empty requests: they need no transfer
+  RequestQueue queue_;
+  DrainEpochs epochs_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t outstanding_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace strata

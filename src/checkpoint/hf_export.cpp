@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include "config_dtype.hpp"
+#include "posix_file.hpp"
+#include "shard_writer.hpp"
+#include "staged_folder.hpp"
+#include "strata/checkpoint/hf_folder.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t config_bytes_max = 4 * MiB;
+
+bool is_copied(const std::string& name) {
+  constexpr std::array whole{"generation_config.json",
+                             "tokenizer.json",
+                             "tokenizer_config.json",
+                             "special_tokens_map.json",
+                             "added_tokens.json",
+                             "tokenizer.model",
+                             "vocab.json",
+                             "merges.txt",
+                             "chat_template.jinja",
+                             "chat_template.json"};
+  constexpr std::array prefixes{"LICENSE", "USE_POLICY", "NOTICE"};
+  return std::ranges::find(whole, name) != whole.end() ||
+         std::ranges::any_of(prefixes,
+                             [&](const char* prefix) { return name.starts_with(prefix); });
+}
+
+std::vector<fs::path> files_to_copy(const fs::path& base) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(base, error)) {
+    if (is_copied(entry.path().filename().string()) && entry.is_regular_file()) {
+      files.push_back(entry.path());
+    }
+  }
+  if (error) throw SystemError("list", base.string(), error.value());
+  std::ranges::sort(files);
+  return files;
+}
+
+void copy_bytes(const fs::path& from, const fs::path& to) {
+  const PosixFile source = PosixFile::open(from);
+  PosixFile target = PosixFile::create(to);
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(source.size(), 1 * MiB));
+  const std::uint64_t size = source.size();
+  for (std::uint64_t offset = 0; offset < size; offset += buffer.size()) {
+    const auto piece =
+        std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), size - offset));
+    source.read(offset, piece);
+    target.write(offset, piece);
+  }
+  target.sync_and_close();
+}
+
+// The base's own text unless it names another dtype.
+std::string config_text(const fs::path& base, DType dtype) {
+  const fs::path path = base / "config.json";
+  const std::string text = read_text_file(path, config_bytes_max);
+  const std::string stated = parse_hf_config(text, path.string()).dtype;
+  const std::string_view wanted = hf_dtype_name(dtype);
+  if (stated.empty() || stated == wanted) return text;
+  std::string changed = with_config_dtype(text, wanted);
+  if (parse_hf_config(changed, path.string()).dtype != wanted) {
+    throw FormatError(path.string() + ": its dtype is spelled with escapes; write it plainly");
+  }
+  return changed;
+}
+
+std::uint64_t bytes_of(const std::vector<fs::path>& files) {
+  std::uint64_t total = 0;
+  for (const fs::path& file : files) total += PosixFile::open(file).size();
+  return total;
+}
+
+}  // namespace
+
+void export_hf_folder(const fs::path& base, const fs::path& target,
+                      std::span<const ExpectedTensor> tensors, const TensorSource& source,
+                      const ExportOptions& options) {
+  const std::string config = config_text(base, options.dtype);
+  const std::vector<fs::path> copied = files_to_copy(base);
+  StagedFolder folder(target, shard_bytes_needed(tensors, options.dtype) + bytes_of(copied) +
+                                  config.size() + options.card.size());
+  write_text_file(folder.path() / "config.json", config);
+  for (const fs::path& file : copied) copy_bytes(file, folder.path() / file.filename());
+  if (!options.card.empty()) write_text_file(folder.path() / "README.md", options.card);
+  write_shards(folder.path(), tensors, options.dtype, options.shard_bytes, source);
+  folder.commit();
+}
+
+}  // namespace strata

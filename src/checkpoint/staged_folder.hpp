@@ -1,0 +1,28 @@
+#pragma once
+// A StagedFolder is a folder under construction: written as `<target>.tmp-<pid>` beside its target
+// and renamed when whole. Destroyed before commit(), it removes what was written. Thread contract:
+// one thread.
+
+#include <cstdint>
+#include <filesystem>
+
+namespace strata {
+
+class StagedFolder {
+ public:
+  // Throws ConfigError when the target exists, SystemError when `bytes` do not fit on its file
+  // system.
+  StagedFolder(const std::filesystem::path& target, std::uint64_t bytes);
+  ~StagedFolder();
+  StagedFolder(const StagedFolder&) = delete;
+  StagedFolder& operator=(const StagedFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void commit();  // Syncs the folder, renames it and syncs its parent.
+
+ private:
+  std::filesystem::path target_, path_;
+  bool committed_ = false;
+};
+
+}  // namespace strata

@@ -1,0 +1,78 @@
+#include "strata/cli/config.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "config_keys.hpp"
+#include "config_settings.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+RunConfig resolve(const Settings& settings) {
+  RunConfig config;
+  config.warnings = settings.warnings();
+  for (const ConfigKey& key : config_keys()) {
+    const auto found = settings.values().find(key.name);
+    const bool is_set = found != settings.values().end();
+    if (is_set)
+      key.set(ConfigValue(found->second.value, found->second.name, found->second.where), config);
+    const char* origin = !is_set                                ? "default"
+                         : found->second.source == Source::file ? "file"
+                                                                : "command line";
+    config.resolved.push_back({key.name, key.get(config), origin});
+  }
+  check_config(config);
+  return config;
+}
+
+std::string origin_of(const RunConfig& config, const std::string& key) {
+  for (const RunConfig::Origin& entry : config.resolved) {
+    if (entry.key == key) return entry.origin;
+  }
+  return "default";
+}
+
+}  // namespace
+
+RunConfig read_config(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream)
+    throw ConfigError(
+        fmt::format("cannot read config {}: {}", file.string(), std::strerror(errno)));
+  if (std::filesystem::is_directory(file))
+    throw ConfigError(fmt::format("config {} is a folder", file.string()));
+  const std::string yaml((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
+  if (stream.bad()) throw ConfigError(fmt::format("cannot read config {}", file.string()));
+  return parse_config(yaml, file.string(), overrides);
+}
+
+RunConfig parse_config(const std::string& yaml, const std::string& source_name,
+                       std::span<const std::string> overrides) {
+  Settings settings;
+  settings.add_file(yaml, source_name);
+  for (const std::string& text : overrides) settings.add_override(text);
+  return resolve(settings);
+}
+
+std::string format_config(const RunConfig& config) {
+  std::string text, group;
+  for (const ConfigKey& key : config_keys()) {
+    const std::size_t dot = key.name.find('.');
+    const std::string owner = dot == std::string::npos ? "" : key.name.substr(0, dot);
+    if (owner != group) text += owner + ":\n";
+    group = owner;
+    const std::string leaf = owner.empty() ? key.name : "  " + key.name.substr(dot + 1);
+    text +=
+        fmt::format("{:<52}  # {}\n", leaf + ": " + key.get(config), origin_of(config, key.name));
+  }
+  return text;
+}
+
+}  // namespace strata

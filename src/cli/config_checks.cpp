@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "config_keys.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+void check_update_order(const RunConfig& config) {
+  if (config.offload.update_order != "during_backward") return;
+  if (config.max_grad_norm > 0) {
+    throw ConfigError(
+        fmt::format("offload.update_order: during_backward contradicts max_grad_norm: {}: the norm "
+                    "is known only after backward. "
+                    "Set max_grad_norm: 0 or offload.update_order: after_backward",
+                    config.max_grad_norm));
+  }
+  if (config.non_finite == NonFinitePolicy::skip_step) {
+    throw ConfigError(
+        "offload.update_order: during_backward contradicts non_finite: skip_step: tiles are "
+        "updated before all "
+        "gradients are known. Set non_finite: stop or offload.update_order: after_backward");
+  }
+}
+
+void check_nvme(const OffloadConfig& offload) {
+  if (!offload.nvme_paths.empty()) return;
+  const std::array<std::pair<const char*, const TierFractions*>, 6> roles{
+      {{"weights", &offload.weights},
+       {"gradients", &offload.gradients},
+       {"master", &offload.master},
+       {"moment1", &offload.moment1},
+       {"moment2", &offload.moment2},
+       {"activations", &offload.activations}}};
+  for (const auto& [name, fractions] : roles) {
+    if (fractions->nvme <= 0) continue;
+    throw ConfigError(
+        fmt::format("offload.{} puts {:.4g}% on nvme, but offload.nvme_paths is empty: name a "
+                    "folder on each drive to use",
+                    name, fractions->nvme * 100));
+  }
+}
+
+void check_tile(const OffloadConfig& offload) {
+  const std::uint64_t chunk = static_cast<std::uint64_t>(norm_chunk_elements) * sizeof(float);
+  if (offload.tile_bytes % chunk == 0 && offload.tile_bytes <= GiB) return;
+  throw ConfigError(fmt::format("offload.tile_bytes: {} is not a multiple of {} up to 1 GiB",
+                                offload.tile_bytes, format_bytes(chunk)));
+}
+
+bool uses_floor(ScheduleKind kind) {
+  return kind == ScheduleKind::cosine || kind == ScheduleKind::warmup_stable_decay;
+}
+
+// transformers refuses arguments that a schedule does not take; a floor that is silently not kept
+// would be worse.
+void check_schedule_arguments(const RunConfig& config) {
+  const RunConfig defaults;
+  const ScheduleKind kind = config.lr_scheduler_type;
+  const auto refuse = [](const char* key, const char* kinds) {
+    throw ConfigError(fmt::format(
+        "lr_scheduler_kwargs.{} has a meaning only with lr_scheduler_type {}", key, kinds));
+  };
+  if (config.lr_min_ratio != defaults.lr_min_ratio && !uses_floor(kind)) {
+    refuse("min_lr_ratio", "cosine or warmup_stable_decay");
+  }
+  if (config.lr_decay_steps != defaults.lr_decay_steps &&
+      kind != ScheduleKind::warmup_stable_decay) {
+    refuse("num_decay_steps", "warmup_stable_decay");
+  }
+  if (config.lr_num_cycles != defaults.lr_num_cycles && kind != ScheduleKind::cosine) {
+    refuse("num_cycles", "cosine");
+  }
+}
+
+void check_schedule(const RunConfig& config) {
+  check_schedule_arguments(config);
+  if (config.lr_scheduler_type == ScheduleKind::warmup_stable_decay && config.lr_decay_steps == 0) {
+    throw ConfigError(
+        "lr_scheduler_type: warmup_stable_decay needs lr_scheduler_kwargs.num_decay_steps");
+  }
+  if (config.lr_scheduler_type == ScheduleKind::constant && config.warmup_steps > 0) {
+    throw ConfigError(
+        "lr_scheduler_type: constant has no warm-up: use constant_with_warmup or warmup_steps: 0");
+  }
+  if (config.warmup_steps >= 1 && config.warmup_steps != std::trunc(config.warmup_steps)) {
+    throw ConfigError(fmt::format(
+        "warmup_steps: {} is neither a whole number of steps nor a share of all steps below 1",
+        config.warmup_steps));
+  }
+}
+
+}  // namespace
+
+void check_config(const RunConfig& config) {
+  if (config.max_steps == 0)
+    throw ConfigError("max_steps: 0 trains nothing: -1 (by num_train_epochs) or at least 1");
+  if (config.evaluate && config.eval_dataset.empty()) {
+    throw ConfigError(
+        "eval_strategy: steps needs eval_dataset: name held-out token shards or set eval_strategy: "
+        "\"no\"");
+  }
+  check_schedule(config);
+  check_update_order(config);
+  check_tile(config.offload);
+  check_nvme(config.offload);
+}
+
+}  // namespace strata

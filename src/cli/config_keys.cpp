@@ -1,0 +1,354 @@
+#include "config_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+template <typename T>
+auto at(T RunConfig::*member) {
+  return [member](auto& config) -> auto& { return config.*member; };
+}
+template <typename T>
+auto at(T OffloadConfig::*member) {
+  return [member](auto& config) -> auto& { return config.offload.*member; };
+}
+
+ConfigKey integer(std::string name, auto field, IntegerRange range, std::string doc) {
+  return {std::move(name), describe(range), std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) {
+            field(config) =
+                static_cast<std::remove_reference_t<decltype(field(config))>>(value.integer(range));
+          },
+          [=](const RunConfig& config) { return fmt::format("{}", field(config)); }};
+}
+
+ConfigKey number(std::string name, auto field, NumberRange range, std::string doc) {
+  return {std::move(name), describe(range), std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.number(range); },
+          [=](const RunConfig& config) { return yaml_number(field(config)); }};
+}
+
+ConfigKey boolean(std::string name, auto field, std::string doc) {
+  return {std::move(name), "true or false", std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.boolean(); },
+          [=](const RunConfig& config) { return field(config) ? "true" : "false"; }};
+}
+
+ConfigKey path(std::string name, auto field, std::string doc) {
+  return {std::move(name), "path", std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.text(); },
+          [=](const RunConfig& config) { return yaml_text(field(config).string()); }};
+}
+
+ConfigKey optional_path(std::string name, auto field, std::string doc) {
+  return {std::move(name), "path", std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.text(); },
+          [=](const RunConfig& config) {
+            return field(config) ? yaml_text(field(config)->string()) : "null";
+          }};
+}
+
+ConfigKey paths(std::string name, auto field, std::string doc) {
+  return {std::move(name), "path or list of paths", std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) {
+            const std::vector<std::string> items = value.list();
+            field(config).assign(items.begin(), items.end());
+          },
+          [=](const RunConfig& config) {
+            return yaml_list(std::vector<std::string>(field(config).begin(), field(config).end()));
+          }};
+}
+
+ConfigKey size(std::string name, auto field, std::string doc) {
+  return {std::move(name), "size, such as 256MiB", std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.bytes(); },
+          [=](const RunConfig& config) { return yaml_bytes(field(config)); }};
+}
+
+ConfigKey optional_size(std::string name, auto field, std::string doc) {
+  return {
+      std::move(name), "size, such as 256MiB", std::move(doc),
+      [=](const ConfigValue& value, RunConfig& config) { field(config) = value.bytes(); },
+      [=](const RunConfig& config) { return field(config) ? yaml_bytes(*field(config)) : "null"; }};
+}
+
+ConfigKey tiers(std::string name, auto field, std::string doc) {
+  return {std::move(name),
+          "tier table",
+          std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.fractions(); },
+          [=](const RunConfig& config) { return yaml_fractions(field(config)); },
+          KeyShape::tier_table};
+}
+
+template <typename T>
+struct Choices {
+  std::vector<std::pair<std::string, T>> names;
+  std::vector<std::pair<std::string, T>> aliases;  // accepted, not advertised
+  std::vector<std::pair<std::string, std::string>>
+      refusals;  // known names that cannot be had, with the reason
+
+  std::string joined() const {
+    std::string text;
+    for (const auto& [name, unused] : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+  }
+  T parse(const ConfigValue& value) const {
+    const std::string text = value.text();
+    for (const auto* list : {&names, &aliases}) {
+      for (const auto& [name, choice] : *list) {
+        if (name == text) return choice;
+      }
+    }
+    for (const auto& [name, reason] : refusals) {
+      if (name == text) value.fail(fmt::format("'{}' is not supported: {}", text, reason));
+    }
+    value.fail(fmt::format("'{}' is not one of {}", text, joined()));
+  }
+  std::string name_of(const T& choice) const {
+    for (const auto& [name, known] : names) {
+      if (known == choice) return yaml_text(name);
+    }
+    return "null";
+  }
+};
+
+template <typename T>
+ConfigKey choice(std::string name, auto field, Choices<T> choices, std::string doc) {
+  return {
+      std::move(name), "one of " + choices.joined(), std::move(doc),
+      [=](const ConfigValue& value, RunConfig& config) { field(config) = choices.parse(value); },
+      [=](const RunConfig& config) { return choices.name_of(field(config)); }};
+}
+
+ConfigKey word(std::string name, auto field, const std::vector<std::string>& words,
+               std::string doc) {
+  Choices<std::string> choices;
+  for (const std::string& item : words) choices.names.emplace_back(item, item);
+  return choice<std::string>(std::move(name), field, std::move(choices), std::move(doc));
+}
+
+ConfigKey seed(std::string name, std::string doc) {
+  return {std::move(name), "integer >= 0", std::move(doc),
+          [](const ConfigValue& value, RunConfig& config) { config.seed = value.seed(); },
+          [](const RunConfig& config) { return fmt::format("{}", config.seed); }};
+}
+
+ConfigKey data_seed(std::string name, std::string doc) {
+  return {std::move(name), "integer >= 0", std::move(doc),
+          [](const ConfigValue& value, RunConfig& config) { config.data_seed = value.seed(); },
+          [](const RunConfig& config) {
+            return config.data_seed ? fmt::format("{}", *config.data_seed) : "null";
+          }};
+}
+
+const Choices<RowLayout> layouts{
+    .names = {{"windows", RowLayout::windows},
+              {"packed", RowLayout::packed},
+              {"separate", RowLayout::separate}},
+    .aliases = {{"true", RowLayout::packed}, {"false", RowLayout::separate}},
+    .refusals = {}};
+
+const Choices<ScheduleKind> schedules{
+    .names = {{"linear", ScheduleKind::linear},
+              {"cosine", ScheduleKind::cosine},
+              {"constant", ScheduleKind::constant},
+              {"constant_with_warmup", ScheduleKind::constant_with_warmup},
+              {"warmup_stable_decay", ScheduleKind::warmup_stable_decay}},
+    .aliases = {},
+    .refusals = {
+        {"cosine_with_min_lr", "use cosine with lr_scheduler_kwargs.min_lr_ratio, the same curve"},
+        {"cosine_warmup_with_min_lr", "use cosine with lr_scheduler_kwargs.min_lr_ratio"},
+        {"cosine_with_restarts", "restarts are not implemented; use cosine"},
+        {"polynomial", "it is not implemented; use linear (power 1) or cosine"},
+        {"inverse_sqrt", "it is not implemented; use cosine or constant_with_warmup"},
+        {"reduce_lr_on_plateau", "the rate must be known before the run; use a fixed schedule"},
+        {"greedy", "the rate must be known before the run; use a fixed schedule"}}};
+
+const Choices<bool> eval_strategies{
+    .names = {{"no", false}, {"steps", true}},
+    .aliases = {{"false", false}, {"off", false}},
+    .refusals = {{"epoch", "evaluation follows steps; use steps with eval_steps"},
+                 {"best", "evaluation follows steps; use steps with eval_steps"}}};
+
+const Choices<NonFinitePolicy> non_finite_policies{
+    .names = {{"stop", NonFinitePolicy::stop}, {"skip_step", NonFinitePolicy::skip_step}},
+    .aliases = {},
+    .refusals = {}};
+
+const Choices<KernelsKind> kernel_kinds{
+    .names = {{"cpu", KernelsKind::cpu}, {"ref", KernelsKind::ref}}, .aliases = {}, .refusals = {}};
+
+const IntegerRange from_zero{.low = 0}, from_one{.low = 1};
+const IntegerRange slots{.low = 1, .high = 1024}, threads{.low = 0, .high = 4096};
+const NumberRange any_positive{.low = 0, .low_bound = Bound::exclusive}, not_negative{};
+const NumberRange beta{.high = 1}, ratio{.high = 1, .high_bound = Bound::inclusive};
+
+std::vector<ConfigKey> data_keys() {
+  using C = RunConfig;
+  return {
+      path("model_name_or_path", at(&C::model_name_or_path), "Hugging Face model folder."),
+      path("output_dir", at(&C::output_dir),
+           "Where metrics, the resolved config and the export go."),
+      optional_path("export_dir", at(&C::export_dir),
+                    "Where the final weights go; null: `output_dir`/export."),
+      paths("dataset", at(&C::dataset), "Token shards to train on, made by `strata prepare`."),
+      paths("eval_dataset", at(&C::eval_dataset), "Held-out token shards."),
+      integer("cutoff_len", at(&C::cutoff_len), {.low = 2, .high = 1 << 24}, "Tokens per row."),
+      choice<RowLayout>("packing", at(&C::layout), layouts,
+                        "How documents fill rows: one stream cut into rows, whole documents packed "
+                        "(true), or one "
+                        "document per row (false). Attention never crosses documents."),
+  };
+}
+
+std::vector<ConfigKey> length_keys() {
+  using C = RunConfig;
+  return {
+      integer("per_device_train_batch_size", at(&C::per_device_train_batch_size), from_one,
+              "Rows per micro-batch."),
+      integer("per_device_eval_batch_size", at(&C::per_device_eval_batch_size), from_one,
+              "Rows per evaluation micro-batch."),
+      integer("gradient_accumulation_steps", at(&C::gradient_accumulation_steps), from_one,
+              "Micro-batches per optimizer step."),
+      number("num_train_epochs", at(&C::num_train_epochs), any_positive, "Passes over the data."),
+      integer("max_steps", at(&C::max_steps), {.low = -1},
+              "Optimizer steps; -1: by num_train_epochs."),
+  };
+}
+
+std::vector<ConfigKey> optimizer_keys() {
+  using C = RunConfig;
+  return {
+      number("learning_rate", at(&C::learning_rate), not_negative, "Peak learning rate."),
+      number("weight_decay", at(&C::weight_decay), not_negative,
+             "Decoupled decay; norms and biases are exempt."),
+      number("adam_beta1", at(&C::adam_beta1), beta, "AdamW's first-moment decay."),
+      number("adam_beta2", at(&C::adam_beta2), beta, "AdamW's second-moment decay."),
+      number("adam_epsilon", at(&C::adam_epsilon), not_negative,
+             "AdamW's epsilon, outside the root."),
+      number("max_grad_norm", at(&C::max_grad_norm), not_negative,
+             "Global norm over all tiers to which gradients are clipped; 0: no clipping."),
+      choice<ScheduleKind>("lr_scheduler_type", at(&C::lr_scheduler_type), schedules,
+                           "Schedule of the learning rate, as in transformers."),
+      number("warmup_steps", at(&C::warmup_steps), not_negative,
+             "Steps of warm-up; below 1: a share of all steps."),
+  };
+}
+
+std::vector<ConfigKey> run_keys() {
+  using C = RunConfig;
+  return {
+      boolean("bf16", at(&C::bf16),
+              "bf16 compute; false: fp32. Master weights are fp32 either way."),
+      seed("seed", "Seed of initialisation, and of the data order unless `data_seed` is given."),
+      data_seed("data_seed", "Seed of the data order; null: `seed`."),
+      integer("logging_steps", at(&C::logging_steps), from_one,
+              "Steps between lines on the terminal; `metrics.jsonl` has every step."),
+      choice<bool>("eval_strategy", at(&C::evaluate), eval_strategies,
+                   "Whether held-out loss is taken."),
+      integer("eval_steps", at(&C::eval_steps), from_zero,
+              "Steps between evaluations; 0: at the start and end only."),
+      choice<NonFinitePolicy>(
+          "non_finite", at(&C::non_finite), non_finite_policies,
+          "What happens when a gradient is not finite; the update is never applied."),
+      choice<KernelsKind>("kernels", at(&C::kernels), kernel_kinds,
+                          "Host kernels: fast, or the readable reference."),
+      integer("compute_threads", at(&C::compute_threads), threads,
+              "Threads of the model's math; 0: all usable cores."),
+      integer("update_threads", at(&C::update_threads), threads,
+              "Threads of the CPU optimizer; 0: all usable cores."),
+  };
+}
+
+std::vector<ConfigKey> schedule_keys() {
+  using C = RunConfig;
+  return {
+      number("lr_scheduler_kwargs.min_lr_ratio", at(&C::lr_min_ratio), ratio,
+             "cosine, warmup_stable_decay: floor as a fraction of the peak."),
+      integer("lr_scheduler_kwargs.num_decay_steps", at(&C::lr_decay_steps), from_zero,
+              "warmup_stable_decay: length of the decay at the end."),
+      number("lr_scheduler_kwargs.num_cycles", at(&C::lr_num_cycles), any_positive,
+             "cosine: waves; 0.5 falls from peak to floor once."),
+  };
+}
+
+std::vector<ConfigKey> tier_keys() {
+  using O = OffloadConfig;
+  return {
+      tiers("offload.weights", at(&O::weights), "Working weights."),
+      tiers("offload.gradients", at(&O::gradients), "Gradients."),
+      tiers("offload.master", at(&O::master), "fp32 master weights; part of `offload.optimizer`."),
+      tiers("offload.moment1", at(&O::moment1),
+            "AdamW's first moment; part of `offload.optimizer`."),
+      tiers("offload.moment2", at(&O::moment2),
+            "AdamW's second moment; part of `offload.optimizer`."),
+      tiers("offload.activations", at(&O::activations), "Activations at block boundaries."),
+  };
+}
+
+std::vector<ConfigKey> offload_keys() {
+  using O = OffloadConfig;
+  return {
+      paths("offload.nvme_paths", at(&O::nvme_paths), "A folder on each drive of the NVMe tier."),
+      optional_size("offload.gpu_limit", at(&O::gpu_limit),
+                    "Device memory to use at most; null: all there is."),
+      optional_size("offload.cpu_limit", at(&O::cpu_limit),
+                    "Host memory to use at most; null: all there is."),
+      size("offload.tile_bytes", at(&O::tile_bytes),
+           "Unit of placement and I/O, in bytes of fp32 state; a multiple of 16KiB, at most 1GiB."),
+      integer("offload.weight_slots", at(&O::weight_slots), slots,
+              "Blocks of weights on the device at once."),
+      integer("offload.gradient_slots", at(&O::gradient_slots), slots,
+              "Blocks of gradients on the device at once."),
+      integer("offload.activation_slots", at(&O::activation_slots), slots,
+              "Boundary activations on the device at once."),
+      integer("offload.state_slots", at(&O::state_slots), slots,
+              "Tiles of optimizer state in flight to and from NVMe."),
+      integer("offload.staging_slots", at(&O::staging_slots), slots,
+              "Weight and gradient tiles in host memory on their way between tiers."),
+      word("offload.update_order", at(&O::update_order),
+           {"auto", "after_backward", "during_backward"}, "When the optimizer updates a tile."),
+      word("offload.io_engine", at(&O::io_engine), {"auto", "uring", "threads"},
+           "How NVMe is read and written."),
+      integer("offload.io_queue_depth", at(&O::io_queue_depth), {.low = 1, .high = 4096},
+              "I/O requests in flight."),
+  };
+}
+
+std::vector<ConfigKey> all_keys() {
+  std::vector<ConfigKey> keys;
+  for (const auto& part : {data_keys(), length_keys(), optimizer_keys(), run_keys(),
+                           schedule_keys(), tier_keys(), offload_keys()}) {
+    keys.insert(keys.end(), part.begin(), part.end());
+  }
+  return keys;
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> keys = all_keys();
+  return keys;
+}
+
+const ConfigKey* find_key(std::string_view name) {
+  const auto found = std::ranges::find(config_keys(), name, &ConfigKey::name);
+  return found == config_keys().end() ? nullptr : &*found;
+}
+
+bool is_key_group(std::string_view name) {
+  const std::string prefix = std::string(name) + ".";
+  return std::ranges::any_of(config_keys(),
+                             [&](const ConfigKey& key) { return key.name.starts_with(prefix); });
+}
+
+}  // namespace strata

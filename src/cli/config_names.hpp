@@ -1,0 +1,34 @@
+#pragma once
+// Names that people bring from Hugging Face, LLaMA-Factory, axolotl and DeepSpeed: those that were
+// renamed, and those that Strata knows but cannot honour except at the value that means "off".
+// Nothing is ignored silently.
+
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace strata {
+
+struct RenamedKey {
+  std::string old_name, new_name;
+};
+const std::vector<RenamedKey>& renamed_keys();
+const RenamedKey* find_renamed(std::string_view name);
+
+struct RecognisedKey {
+  std::string name;                   // may end in '*'
+  std::vector<std::string> accepted;  // values with nothing to do, as normalised_value() writes
+                                      // them, "*" any; null always is
+  std::string reason;                 // why others are refused, and what to do
+};
+const std::vector<RecognisedKey>& recognised_keys();
+const RecognisedKey* find_recognised(std::string_view name);
+bool accepts(const RecognisedKey& key, const YAML::Node& value);
+
+// One spelling for values that mean the same: "false" for no/off/False, "0" for 0.0, "null" for
+// nothing and for empty lists, tables and strings, "..." for others that are no scalar.
+std::string normalised_value(const YAML::Node& value);
+
+}  // namespace strata

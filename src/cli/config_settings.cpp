@@ -1,0 +1,181 @@
+#include "config_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "config_keys.hpp"
+#include "config_names.hpp"
+#include "strata/cli/config.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr std::size_t config_bytes_max = 4 << 20;
+constexpr const char* optimizer_table = "offload.optimizer";
+
+std::vector<std::string> known_names() {
+  std::vector<std::string> names{optimizer_table};
+  for (const ConfigKey& key : config_keys()) names.push_back(key.name);
+  for (const RecognisedKey& key : recognised_keys()) {
+    if (!key.name.ends_with('*')) names.push_back(key.name);
+  }
+  for (const RenamedKey& key : renamed_keys()) names.push_back(key.old_name);
+  return names;
+}
+
+[[noreturn]] void fail_unknown(const std::string& key, const std::string& where) {
+  const std::string hint = nearest_name(key, known_names());
+  throw ConfigError(fmt::format("unknown key '{}' {}{}", key, where,
+                                hint.empty() ? ": docs/config.md lists all keys"
+                                             : fmt::format(": did you mean '{}'?", hint)));
+}
+
+YAML::Node load(const std::string& yaml, const std::string& source_name) {
+  if (yaml.size() > config_bytes_max) {
+    throw ConfigError(fmt::format("{} has {} bytes: a config has at most {}", source_name,
+                                  yaml.size(), config_bytes_max));
+  }
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
+    if (documents.size() > 1) throw ConfigError(source_name + " holds more than one YAML document");
+    return documents.empty() ? YAML::Node() : documents.front();
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(fmt::format("{} line {} column {} is not YAML: {}", source_name,
+                                  error.mark.line + 1, error.mark.column + 1, error.msg));
+  }
+}
+
+void check_recognised(const RecognisedKey& recognised, const YAML::Node& value,
+                      const std::string& name, const std::string& where) {
+  if (accepts(recognised, value)) return;
+  const std::string shown = value.IsScalar() ? fmt::format("{}: {}", name, value.Scalar()) : name;
+  throw ConfigError(fmt::format("'{}' {} is not supported: {}", shown, where, recognised.reason));
+}
+
+// In transformers the old ratio may be 1; as warmup_steps that would be one step.
+void check_warmup_ratio(const YAML::Node& value, const std::string& where) {
+  ConfigValue(value, "warmup_ratio", where).number({.high = 1});
+}
+
+bool is_device_table(const YAML::Node& value) {
+  return value.IsMap() && value["device"].IsDefined();
+}
+
+}  // namespace
+
+void Settings::add_file(const std::string& yaml, const std::string& source_name) {
+  const YAML::Node root = load(yaml, source_name);
+  if (root.IsNull()) return;
+  if (!root.IsMap()) throw ConfigError(source_name + " is not a table of key: value lines");
+  source_name_ = source_name;
+  walk_map("", root, {"", "in " + source_name, Source::file});
+}
+
+void Settings::add_override(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::size_t begin = text.starts_with("--") ? 2 : 0;
+  if (equals == std::string::npos || equals <= begin) {
+    throw ConfigError(fmt::format("'{}' on the command line is not key=value", text));
+  }
+  const std::string key = text.substr(begin, equals - begin);
+  const YAML::Node value = load(text.substr(equals + 1), fmt::format("the value of '{}'", text));
+  walk(key, value, {key, fmt::format("on the command line ('{}')", text), Source::command_line});
+}
+
+void Settings::walk_map(const std::string& prefix, const YAML::Node& map, const Place& place) {
+  std::set<std::string> seen;
+  for (const auto& entry : map) {
+    const std::string where =
+        place.source == Source::command_line
+            ? place.where
+            : fmt::format("in {} line {}", source_name_, entry.first.Mark().line + 1);
+    if (!entry.first.IsScalar()) throw ConfigError(fmt::format("a key {} is no plain name", where));
+    const std::string key = prefix + entry.first.Scalar();
+    if (!seen.insert(key).second)
+      throw ConfigError(fmt::format("'{}' {} is set twice", key, where));
+    walk(key, entry.second, {key, where, place.source});
+  }
+}
+
+void Settings::walk(const std::string& key, const YAML::Node& value, const Place& place) {
+  if (const RenamedKey* renamed = find_renamed(key))
+    return walk_renamed(renamed->new_name, value, place);
+  if (find_key(key) != nullptr) return record(key, value, place);
+  if (walk_table_of_three(key, value, place) || walk_tier(key, value, place)) return;
+  if (const RecognisedKey* recognised = find_recognised(key)) {
+    return check_recognised(*recognised, value, place.name, place.where);
+  }
+  if (!is_key_group(key)) fail_unknown(place.name, place.where);
+  if (value.IsNull()) return;
+  if (!value.IsMap())
+    throw ConfigError(fmt::format("'{}' {} is a table of keys", key, place.where));
+  walk_map(key + ".", value, place);
+}
+
+void Settings::walk_renamed(const std::string& new_name, const YAML::Node& value,
+                            const Place& place) {
+  warnings_.push_back(fmt::format("'{}' {} is now called '{}'", place.name, place.where, new_name));
+  if (place.name == "warmup_ratio" && !value.IsNull()) {
+    check_warmup_ratio(value, place.where);
+    // transformers lets warmup_steps win over a ratio of 0, and files often hold both.
+    if (normalised_value(value) == "0") return;
+  }
+  walk(new_name, value, place);
+}
+
+// offload.optimizer stands for its three roles; a role named by itself in the same file wins over
+// it.
+bool Settings::walk_table_of_three(const std::string& key, const YAML::Node& value,
+                                   const Place& place) {
+  const std::string table = optimizer_table;
+  if (key != table && !key.starts_with(table + ".")) return false;
+  for (const char* role : {"offload.master", "offload.moment1", "offload.moment2"}) {
+    const auto known = values_.find(role);
+    const bool is_named_itself = known != values_.end() && known->second.source == place.source &&
+                                 place.source == Source::file &&
+                                 !known->second.name.starts_with(table);
+    if (!is_named_itself) walk(role + key.substr(table.size()), value, place);
+  }
+  return true;
+}
+
+// "offload.master.nvme": one tier of a table, merged into what the table holds.
+bool Settings::walk_tier(const std::string& key, const YAML::Node& value, const Place& place) {
+  const std::size_t dot = key.rfind('.');
+  if (dot == std::string::npos) return false;
+  const std::string table = key.substr(0, dot);
+  const ConfigKey* known = find_key(table);
+  if (known == nullptr || known->shape != KeyShape::tier_table) return false;
+  YAML::Node merged(YAML::NodeType::Map);
+  if (const auto found = values_.find(table); found != values_.end()) {
+    const Setting& before = found->second;
+    if (!before.value.IsMap() || is_device_table(before.value)) {
+      throw ConfigError(fmt::format(
+          "'{}' {} cannot be added to '{}' {}, which lists no tiers: give the whole table",
+          place.name, place.where, before.name, before.where));
+    }
+    merged = YAML::Clone(before.value);
+  }
+  merged[key.substr(dot + 1)] = value;
+  values_[table] = {merged, place.name.substr(0, place.name.rfind('.')), place.where, place.source};
+  return true;
+}
+
+void Settings::record(const std::string& key, const YAML::Node& value, const Place& place) {
+  const auto known = values_.find(key);
+  if (known != values_.end() && known->second.source == Source::file &&
+      place.source == Source::file) {
+    const bool is_from_table =
+        known->second.name == optimizer_table && place.name != optimizer_table;
+    if (!is_from_table) {
+      throw ConfigError(fmt::format("'{}' {} was already set as '{}' {}", place.name, place.where,
+                                    known->second.name, known->second.where));
+    }
+  }
+  values_.erase(key);
+  if (!value.IsNull()) values_[key] = {value, place.name, place.where, place.source};
+}
+
+}  // namespace strata

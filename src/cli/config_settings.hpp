@@ -1,0 +1,49 @@
+#pragma once
+// What a config file and the command line say, merged by key, before any value is read: unknown
+// keys, unsupported ones and duplicates end here; renamed keys have their new names; tables of
+// tiers are merged tier by tier.
+
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace strata {
+
+enum class Source : std::uint8_t { file, command_line };
+
+struct Setting {
+  YAML::Node value;
+  std::string name;   // as written: "offload.optimizer" for a setting of "offload.master"
+  std::string where;  // "in run.yaml line 4"
+  Source source = Source::file;
+};
+
+class Settings {
+ public:
+  // Throw ConfigError naming place and key.
+  void add_file(const std::string& yaml, const std::string& source_name);
+  void add_override(const std::string& text);  // "key=value"
+
+  const std::map<std::string, Setting>& values() const { return values_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  struct Place {
+    std::string name, where;
+    Source source;
+  };
+  void walk(const std::string& key, const YAML::Node& value, const Place& place);
+  void walk_map(const std::string& prefix, const YAML::Node& map, const Place& place);
+  void walk_renamed(const std::string& new_name, const YAML::Node& value, const Place& place);
+  bool walk_table_of_three(const std::string& key, const YAML::Node& value, const Place& place);
+  bool walk_tier(const std::string& key, const YAML::Node& value, const Place& place);
+  void record(const std::string& key, const YAML::Node& value, const Place& place);
+
+  std::map<std::string, Setting> values_;
+  std::vector<std::string> warnings_;
+  std::string source_name_;
+};
+
+}  // namespace strata

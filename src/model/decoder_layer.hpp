@@ -1,0 +1,50 @@
+#pragma once
+// One decoder layer: x1 = x + o_proj(attention(norm(x))), y = x1 + down_proj(swiglu(norm(x1))).
+// Backward recomputes the forward from x into scratch first (all but down_proj, whose result
+// nothing needs). Thread contract: immutable after construction.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "model/dims.hpp"
+#include "model/llama_layout.hpp"
+#include "strata/kernels/kernels.hpp"
+
+namespace strata {
+
+struct LayerForwardArgs {
+  TensorView weights;  // the block's flat vector
+  TensorView document_start_t;
+  TensorView x_th;
+  TensorView y_th;  // written
+};
+
+struct LayerBackwardArgs {
+  TensorView weights;
+  TensorView document_start_t;
+  TensorView x_th;
+  TensorView dy_th;
+  TensorView dx_th;         // written
+  TensorView contribution;  // flat; every parameter's gradient is written, alignment gaps are not
+};
+
+class DecoderLayer {
+ public:
+  DecoderLayer(const Dims& dims, const LayerLayout& layout, std::vector<float> inverse_frequencies,
+               Kernels& kernels);
+
+  SegmentCost forward_cost() const;
+  SegmentCost backward_cost() const;
+
+  void forward(const LayerForwardArgs& args, std::span<std::byte> scratch, Stream& stream) const;
+  void backward(const LayerBackwardArgs& args, std::span<std::byte> scratch, Stream& stream) const;
+
+ private:
+  Dims dims_;
+  LayerLayout layout_;
+  std::vector<float> inverse_frequencies_;
+  Kernels& kernels_;
+};
+
+}  // namespace strata

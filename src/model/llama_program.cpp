@@ -1,0 +1,153 @@
+#include "model/llama_program.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace strata {
+namespace {
+
+DType gradient_dtype(const LlamaDeclaration& model, int block, int micro_batches) {
+  const bool is_tied_embedding = block == 0 && model.head_weight == HeadWeight::tied;
+  const int contributions = micro_batches * (is_tied_embedding ? 2 : 1);
+  return contributions == 1 ? model.dims.dtype : DType::f32;
+}
+
+Shard state_shard(const LlamaDeclaration& model, Role role, int block, DType dtype) {
+  const BlockSpec& spec = model.blocks[static_cast<std::size_t>(block)];
+  Shard shard;
+  shard.role = role;
+  shard.block = block;
+  shard.dtype = dtype;
+  shard.count = spec.count;
+  shard.name = fmt::format("{}/{}", role_name(role), spec.name);
+  return shard;
+}
+
+Use use_of_state(const Program& program, Role role, int block, Access access) {
+  const ShardId id = program.find(role, block);
+  ensure(id.valid());  // declare_state() comes first, with gradients if a backward follows.
+  return {id, access};
+}
+
+}  // namespace
+
+void declare_state(const LlamaDeclaration& model, Program& program, int micro_batches) {
+  program.contribution_dtype = model.dims.dtype;
+  for (int block = 0; block < static_cast<int>(model.blocks.size()); ++block) {
+    program.blocks.push_back(model.blocks[static_cast<std::size_t>(block)].name);
+    program.add(state_shard(model, Role::weight, block, model.dims.dtype));
+    if (micro_batches == 0) continue;
+    const DType dtype = gradient_dtype(model, block, micro_batches);
+    program.add(state_shard(model, Role::gradient, block, dtype));
+  }
+}
+
+MicroBatchDeclaration::MicroBatchDeclaration(const LlamaDeclaration& model, Program& program,
+                                             Sequence& sequence, int micro_batch)
+    : model_(model), program_(program), sequence_(sequence), micro_batch_(micro_batch) {
+  input_ = shard(Role::input, -1, DType::i32, 3 * model.dims.t);
+}
+
+void MicroBatchDeclaration::forward() {
+  append(SegmentKind::forward, 0, {weight(0), input(), output(0, Access::produce)},
+         model_.costs.embedding_forward);
+  for (int block = 1; block < head_block(); ++block) {
+    append(
+        SegmentKind::forward, block,
+        {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
+        model_.costs.layer_forward);
+  }
+}
+
+void MicroBatchDeclaration::score() {
+  std::vector<Use> uses;
+  for (int block : head_weight_blocks()) uses.push_back(weight(block));
+  uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric()});
+  append(SegmentKind::score, head_block(), std::move(uses), model_.costs.score);
+}
+
+void MicroBatchDeclaration::loss() {
+  std::vector<Use> uses;
+  for (int block : head_weight_blocks()) uses.push_back(weight(block));
+  uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric(),
+                           output_gradient(head_block() - 1, Access::produce)});
+  for (int block : head_weight_blocks()) uses.push_back(gradient(block));
+  append(SegmentKind::loss, head_block(), std::move(uses), model_.costs.loss);
+}
+
+void MicroBatchDeclaration::backward() {
+  for (int block = head_block() - 1; block > 0; --block) backward_layer(block);
+  backward_embedding();
+}
+
+void MicroBatchDeclaration::backward_layer(int block) {
+  append(SegmentKind::backward, block,
+         {weight(block), input(), output(block - 1, Access::read),
+          output_gradient(block, Access::read), output_gradient(block - 1, Access::produce),
+          gradient(block)},
+         model_.costs.layer_backward);
+}
+
+void MicroBatchDeclaration::backward_embedding() {
+  append(SegmentKind::backward, 0, {input(), output_gradient(0, Access::read), gradient(0)},
+         model_.costs.embedding_backward);
+}
+
+std::vector<int> MicroBatchDeclaration::head_weight_blocks() const {
+  if (model_.head_weight == HeadWeight::tied) return {head_block(), 0};
+  return {head_block()};
+}
+
+Use MicroBatchDeclaration::weight(int block) const {
+  return use_of_state(program_, Role::weight, block, Access::read);
+}
+
+Use MicroBatchDeclaration::gradient(int block) const {
+  return use_of_state(program_, Role::gradient, block, Access::accumulate);
+}
+
+Use MicroBatchDeclaration::output(int block, Access access) {
+  const Dims& n = model_.dims;
+  return {shard(Role::activation, block, n.dtype, n.t * n.h), access};
+}
+
+Use MicroBatchDeclaration::output_gradient(int block, Access access) {
+  const Dims& n = model_.dims;
+  return {shard(Role::activation_gradient, block, n.dtype, n.t * n.h), access};
+}
+
+Use MicroBatchDeclaration::metric() {
+  return {shard(Role::metric, head_block(), DType::f64, 1), Access::produce};
+}
+
+ShardId MicroBatchDeclaration::shard(Role role, int block, DType dtype, std::int64_t count) {
+  const ShardId known = program_.find(role, block, micro_batch_);
+  if (known.valid()) return known;
+  Shard added;
+  added.role = role;
+  added.block = block;
+  added.micro_batch = micro_batch_;
+  added.dtype = dtype;
+  added.count = count;
+  const std::string owner =
+      block < 0 ? "" : "/" + model_.blocks[static_cast<std::size_t>(block)].name;
+  added.name = fmt::format("{}{}/micro-batch {}", role_name(role), owner, micro_batch_);
+  return program_.add(std::move(added));
+}
+
+void MicroBatchDeclaration::append(SegmentKind kind, int block, std::vector<Use> uses,
+                                   const SegmentCost& cost) {
+  Segment segment;
+  segment.kind = kind;
+  segment.block = block;
+  segment.micro_batch = micro_batch_;
+  segment.uses = std::move(uses);
+  segment.scratch_bytes = cost.scratch_bytes;
+  segment.flops = cost.flops;
+  segment.name = fmt::format("{} {} micro-batch {}", segment_kind_name(kind),
+                             model_.blocks[static_cast<std::size_t>(block)].name, micro_batch_);
+  sequence_.segments.push_back(program_.add(std::move(segment)));
+}
+
+}  // namespace strata

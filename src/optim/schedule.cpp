@@ -1,0 +1,73 @@
+#include "strata/optim/schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, ScheduleKind>, 5> names{
+    {{"linear", ScheduleKind::linear},
+     {"cosine", ScheduleKind::cosine},
+     {"constant", ScheduleKind::constant},
+     {"constant_with_warmup", ScheduleKind::constant_with_warmup},
+     {"warmup_stable_decay", ScheduleKind::warmup_stable_decay}}};
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(1, whole));
+}
+
+double linear_factor(const LearningRateSchedule& s, std::int64_t step) {
+  return std::max(0.0, ratio(s.total_steps - step, s.total_steps - s.warmup_steps));
+}
+
+double cosine_factor(const LearningRateSchedule& s, std::int64_t step) {
+  const double progress = ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
+  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * s.num_cycles * 2 * progress));
+  return std::max(0.0, wave * (1 - s.min_ratio) + s.min_ratio);
+}
+
+double stable_decay_factor(const LearningRateSchedule& s, std::int64_t step) {
+  const std::int64_t decay_start = s.total_steps - s.decay_steps;
+  if (step < decay_start) return 1;
+  if (step >= s.total_steps) return s.min_ratio;
+  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * s.num_cycles * 2 * ratio(step - decay_start, s.decay_steps)));
+  return std::max(0.0, wave * (1 - s.min_ratio) + s.min_ratio);
+}
+
+double factor(const LearningRateSchedule& s, std::int64_t step) {
+  if (s.kind == ScheduleKind::constant) return 1;
+  if (step < s.warmup_steps) {
+    const double rise = ratio(step, s.warmup_steps);
+    return s.kind == ScheduleKind::warmup_stable_decay ? rise * (1 - s.min_ratio) + s.min_ratio : rise;
+  }
+  switch (s.kind) {
+    case ScheduleKind::linear: return linear_factor(s, step);
+    case ScheduleKind::cosine: return cosine_factor(s, step);
+    case ScheduleKind::warmup_stable_decay: return stable_decay_factor(s, step);
+    case ScheduleKind::constant:
+    case ScheduleKind::constant_with_warmup: break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+double LearningRateSchedule::rate(std::int64_t step) const { return peak * factor(*this, step); }
+
+ScheduleKind parse_schedule(std::string_view name) {
+  for (const auto& [known, kind] : names)
+    if (known == name) return kind;
+  throw ConfigError(fmt::format("lr_scheduler_type '{}' is not supported: linear, cosine, constant, constant_with_warmup "
+                                "or warmup_stable_decay",
+                                name));
+}
+
+}  // namespace strata

@@ -1,0 +1,79 @@
+#pragma once
+// Emits the ops of one sequence in program order, as if they ran one after the other; edges are derived afterwards.
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "plan/layout.hpp"
+#include "strata/plan/plan.hpp"
+
+namespace strata {
+
+class Emitter {
+ public:
+  Emitter(const Program& program, const Policy& policy, Layout& layout, const Sequence& sequence);
+  Schedule emit();
+
+ private:
+  enum class Group : std::uint8_t { step, state };  // which lanes serve a movement
+
+  void segment(const Segment& segment);
+  // Model segments.
+  void run(const Segment& segment);
+  Operand bind(const Use& use);
+  Region weight_on_device(ShardId shard);
+  Region activation_on_device(ShardId shard);
+  Region input_on_device(ShardId shard);
+  Region produced_on_device(ShardId shard);
+  bool stays_on_device(ShardId shard) const;
+  void settle(const Operand& operand);  // after run: brings what was produced to where it lives
+  void keep_activation(const Operand& operand);
+  void fetch_metric(const Operand& operand);
+
+  // Gradients.
+  void add_contribution(ShardId shard, const Region& contribution);
+  void add_tile_on_device(ShardId shard, int tile, const Region& part);
+  void add_tile_on_host(ShardId shard, int tile, const Region& part);
+  void add_tile_on_nvme(ShardId shard, int tile, const Region& part);
+  bool stored_as_contributed(ShardId shard) const;
+  void finish_gradient_tile(ShardId shard, int tile, const Region& where);
+
+  // Optimizer.
+  void norm(const Segment& segment);
+  void update(const Segment& segment);
+  Operand state_operand(const Use& use, Tier engine);
+  Operand gradient_operand(const Use& use, Tier engine);
+  Operand weight_operand(const Use& use, Tier engine);
+  Tier update_engine(const Segment& segment) const;
+  Operand update_gate(const Segment& segment, Tier engine);
+  void send_home(const Operand& operand);
+  void report();
+
+  // Movement.
+  Region tile_on_host(TileRef what, Purpose purpose, Group group);
+  Region tile_slot(TileRef what, Purpose purpose);
+  void transfer(const TileRef& what, const Region& source, const Region& target, Group group);
+  static std::pair<OpKind, Lane> route(const Region& source, const Region& target, Group group);
+
+  Op& add(OpKind kind, Lane lane, std::vector<Operand> operands);
+  Region partials(ShardId shard, int tile, Tier tier);
+  Region scalars(Tier tier);
+  Region metric(ShardId shard, Tier tier);
+  std::uint64_t slot_bytes(ShardId shard, DType dtype) const;
+
+  const Program& program_;
+  const Policy& policy_;
+  Layout& layout_;
+  const Sequence& sequence_;
+  Schedule schedule_;
+  SegmentId current_;
+  std::map<ShardId, int> contributions_total_, contributions_seen_;
+  std::map<std::pair<int, int>, SegmentId> update_of_tile_;  // (block, tile), updates emitted during backward
+  std::set<ShardId> kept_;  // read by something later than the next segment: goes home
+  std::vector<ShardId> metrics_;
+  bool has_norm_ = false;
+  bool device_scalars_ready_ = false;
+};
+
+}  // namespace strata

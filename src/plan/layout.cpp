@@ -1,0 +1,291 @@
+#include "plan/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "plan/budget.hpp"
+#include "plan/spread.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t memory_alignment = 4096;  // serves direct I/O and every vector load
+
+constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role::moment1, Role::moment2};
+
+std::string_view purpose_name(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::device_weight: return "weight slots";
+    case Purpose::device_contribution: return "gradient slots";
+    case Purpose::device_activation: return "activation slots";
+    case Purpose::device_activation_gradient: return "activation gradients";
+    case Purpose::device_input: return "inputs";
+    case Purpose::device_gradient_tile: return "gradient tiles on the device";
+    case Purpose::device_weight_tile: return "weight tiles on the device";
+    case Purpose::host_weight: return "weight staging";
+    case Purpose::host_gradient: return "gradient staging";
+    case Purpose::host_master: return "master staging";
+    case Purpose::host_moment1: return "moment1 staging";
+    case Purpose::host_moment2: return "moment2 staging";
+    case Purpose::host_contribution: return "contribution staging";
+    case Purpose::host_activation: return "activation staging";
+  }
+  return "?";
+}
+
+Tier purpose_tier(Purpose purpose) {
+  return purpose < Purpose::host_weight ? Tier::device : Tier::host;
+}
+
+}  // namespace
+
+// --- Ring
+
+Region Ring::slot(std::size_t index, std::uint64_t bytes) const {
+  ensure(bytes <= pool_.slot_bytes);
+  return {pool_.tier, 0, pool_.offset + index * pool_.slot_bytes, bytes};
+}
+
+Region Ring::take(TileRef what, std::uint64_t bytes) {
+  const std::size_t index = next_;
+  next_ = (next_ + 1) % holds_.size();
+  holds_[index] = what;
+  return slot(index, bytes);
+}
+
+Region Ring::find(TileRef what, std::uint64_t bytes) const {
+  const auto found = std::ranges::find(holds_, what);
+  if (found == holds_.end()) return {pool_.tier, 0, 0, 0};
+  return slot(static_cast<std::size_t>(found - holds_.begin()), bytes);
+}
+
+void Ring::forget(ShardId shard) {
+  for (TileRef& held : holds_)
+    if (held.shard == shard) held = {};
+}
+
+void Ring::reset() {
+  next_ = 0;
+  std::ranges::fill(holds_, TileRef{});
+}
+
+// --- Layout
+
+Layout::Layout(const Program& program, const TierLimits& limits, const Policy& policy)
+    : program_(program),
+      limits_(limits),
+      policy_(policy),
+      tiers_(program.shards.size()),
+      homes_(program.shards.size()),
+      drive_end_(limits.drive_bytes.size(), 0) {
+  for (Role role : tiled_roles) assign_role(role, policy.fractions[static_cast<std::size_t>(role)]);
+  assign_activations();
+}
+
+bool Layout::all_on(ShardId shard, Tier tier) const {
+  return std::ranges::all_of(tiers_[shard.index()], [&](Tier t) { return t == tier; });
+}
+
+Region Layout::whole_home(ShardId shard) const {
+  const auto& tiles = homes_[shard.index()];
+  ensure(!tiles.empty() && tiles.front().tier != Tier::nvme);
+  const Region whole{tiles.front().tier, 0, tiles.front().offset,
+                     static_cast<std::uint64_t>(program_.shard(shard).bytes())};
+  ensure(tiles.back().end() == whole.end());
+  return whole;
+}
+
+void Layout::assign_role(Role role, const TierFractions& fractions) {
+  Spread spread({fractions.device, fractions.host, fractions.nvme});
+  for (const Shard& shard : program_.shards) {
+    if (shard.role != role) continue;
+    const int tiles = program_.num_tiles(shard.id);
+    for (int tile = 0; tile < tiles; ++tile) {
+      const auto bytes = static_cast<std::uint64_t>(program_.tile_bytes(shard.id, tile));
+      tiers_[shard.id.index()].push_back(static_cast<Tier>(spread.next(bytes)));
+    }
+    place_tiles(shard.id);
+  }
+}
+
+void Layout::place_tiles(ShardId shard) {
+  const auto& tiers = tiers_[shard.index()];
+  for (std::size_t tile = 0; tile < tiers.size(); ++tile) {
+    const auto bytes = static_cast<std::uint64_t>(program_.tile_bytes(shard, static_cast<int>(tile)));
+    homes_[shard.index()].push_back(allocate(tiers[tile], bytes));
+    add_home_usage(program_.shard(shard).role, tiers[tile], bytes);
+  }
+}
+
+// An activation needs a home only when something later than the next segment reads it; its block decides the tier, and
+// memory is shared among activations that are not live together.
+void Layout::assign_activations() {
+  const auto& fractions = policy_.fractions[static_cast<std::size_t>(Role::activation)];
+  Spread spread({fractions.device, fractions.host, fractions.nvme});
+  std::map<int, Tier> tier_of_block;
+  for (const Shard& shard : program_.shards) {
+    if (shard.role != Role::activation || tier_of_block.contains(shard.block)) continue;
+    tier_of_block[shard.block] = static_cast<Tier>(spread.next(static_cast<std::uint64_t>(shard.bytes())));
+  }
+  for (const Sequence& sequence : program_.sequences) place_activations(sequence, tier_of_block);
+}
+
+void Layout::place_activations(const Sequence& sequence, const std::map<int, Tier>& tier_of_block) {
+  constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> first(program_.shards.size(), never), last(program_.shards.size(), 0);
+  for (std::size_t at = 0; at < sequence.segments.size(); ++at)
+    for (const Use& use : program_.segment(sequence.segments[at]).uses) {
+      first[use.shard.index()] = std::min(first[use.shard.index()], at);
+      last[use.shard.index()] = at;
+    }
+  std::map<std::pair<Tier, std::uint64_t>, std::vector<Region>> free;
+  for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
+    for (const Use& use : program_.segment(sequence.segments[at]).uses) {
+      const Shard& shard = program_.shard(use.shard);
+      if (shard.role != Role::activation || last[shard.id.index()] <= first[shard.id.index()] + 1) continue;
+      const Tier tier = tier_of_block.at(shard.block);
+      const auto bytes = static_cast<std::uint64_t>(shard.bytes());
+      auto& pool = free[{tier, bytes}];
+      if (at == first[shard.id.index()] && homes_[shard.id.index()].empty()) {
+        if (pool.empty()) {
+          pool.push_back(allocate(tier, bytes));
+          add_home_usage(Role::activation, tier, bytes);
+        }
+        tiers_[shard.id.index()] = {tier};
+        homes_[shard.id.index()] = {pool.back()};
+        pool.pop_back();
+      } else if (at == last[shard.id.index()]) {
+        pool.push_back(homes_[shard.id.index()].front());
+      }
+    }
+  }
+}
+
+Region Layout::allocate(Tier tier, std::uint64_t bytes) {
+  if (tier == Tier::nvme) {
+    const std::uint8_t drive = pick_drive(bytes);
+    const Region region{tier, drive, drive_end_[drive], bytes};
+    drive_end_[drive] += align_up(bytes, limits_.io_alignment);
+    return region;
+  }
+  std::uint64_t& end = tier == Tier::device ? device_end_ : host_end_;
+  const Region region{tier, 0, end, bytes};
+  end += align_up(bytes, memory_alignment);
+  return region;
+}
+
+// The drive that is furthest below its share of the bytes, shares in proportion to bandwidth.
+std::uint8_t Layout::pick_drive(std::uint64_t bytes) {
+  if (drive_end_.empty())
+    throw ConfigError("the plan needs NVMe, but offload.nvme_paths names no directory");
+  std::size_t best = 0;
+  double best_load = std::numeric_limits<double>::infinity();
+  for (std::size_t drive = 0; drive < drive_end_.size(); ++drive) {
+    const double weight = limits_.drive_weights.empty() ? 1.0 : limits_.drive_weights[drive];
+    const double load = static_cast<double>(drive_end_[drive] + bytes) / weight;
+    if (load < best_load) best = drive, best_load = load;
+  }
+  return static_cast<std::uint8_t>(best);
+}
+
+Ring& Layout::ring(Purpose purpose, std::uint64_t bytes) {
+  const std::uint64_t slot_bytes = align_up(bytes, memory_alignment);
+  const auto key = std::make_pair(purpose, slot_bytes);
+  if (const auto found = rings_.find(key); found != rings_.end()) return found->second;
+  const int count = num_slots(purpose, bytes);
+  const Tier tier = purpose_tier(purpose);
+  const Region region = allocate(tier, slot_bytes * static_cast<std::uint64_t>(count));
+  add_usage(std::string(purpose_name(purpose)), tier, region.bytes);
+  const std::string name = fmt::format("{} ({} x {})", purpose_name(purpose), count, format_bytes(slot_bytes));
+  return rings_.emplace(key, Ring({name, tier, region.offset, slot_bytes, count})).first->second;
+}
+
+int Layout::num_slots(Purpose purpose, std::uint64_t bytes) const {
+  switch (purpose) {
+    case Purpose::device_weight: return std::min(policy_.weight_slots, shards_of_size(Role::weight, bytes));
+    case Purpose::device_contribution: {
+      const std::uint64_t elements = bytes / static_cast<std::uint64_t>(dtype_bytes(program_.contribution_dtype));
+      int same = 0;
+      for (const Shard& shard : program_.shards)
+        same += shard.role == Role::gradient && static_cast<std::uint64_t>(shard.count) == elements;
+      return std::min(policy_.gradient_slots, same);
+    }
+    case Purpose::device_activation:
+    case Purpose::host_activation: return policy_.activation_slots;
+    case Purpose::device_activation_gradient:
+    case Purpose::device_input: return 2;
+    case Purpose::device_gradient_tile:
+    case Purpose::device_weight_tile:
+    case Purpose::host_master:
+    case Purpose::host_moment1:
+    case Purpose::host_moment2: return policy_.state_slots;
+    case Purpose::host_weight:
+    case Purpose::host_gradient:
+    case Purpose::host_contribution: return policy_.staging_slots;
+  }
+  return 1;
+}
+
+int Layout::shards_of_size(Role role, std::uint64_t bytes) const {
+  return static_cast<int>(std::ranges::count_if(program_.shards, [&](const Shard& shard) {
+    return shard.role == role && static_cast<std::uint64_t>(shard.bytes()) == bytes;
+  }));
+}
+
+void Layout::reset_rings() {
+  for (auto& [key, ring] : rings_) ring.reset();
+}
+
+void Layout::forget(ShardId shard) {
+  for (auto& [key, ring] : rings_) ring.forget(shard);
+}
+
+Region Layout::fixed(const std::string& name, Tier tier, std::uint64_t bytes) {
+  if (const auto found = fixed_.find(name); found != fixed_.end()) return found->second;
+  const Region region = allocate(tier, bytes);
+  add_usage(name.substr(0, name.find('/')), tier, bytes);
+  fixed_.emplace(name, region);
+  return region;
+}
+
+void Layout::add_home_usage(Role role, Tier tier, std::uint64_t bytes) {
+  auto found = std::ranges::find_if(usage_, [&](const Usage& u) { return u.is_home && u.role == role; });
+  if (found == usage_.end()) found = usage_.insert(usage_.end(), {std::string(role_name(role)), true, role, {}});
+  found->bytes[static_cast<std::size_t>(tier)] += align_up(bytes, memory_alignment);
+}
+
+void Layout::add_usage(const std::string& name, Tier tier, std::uint64_t bytes) {
+  auto found = std::ranges::find_if(usage_, [&](const Usage& u) { return !u.is_home && u.name == name; });
+  if (found == usage_.end()) found = usage_.insert(usage_.end(), {name, false, Role::weight, {}});
+  found->bytes[static_cast<std::size_t>(tier)] += align_up(bytes, memory_alignment);
+}
+
+// Loading and saving move one tile at a time through these.
+void Layout::reserve_transfer(Plan& plan) {
+  std::uint64_t bytes = 0;
+  for (const Shard& shard : program_.shards)
+    if (has_home(shard.id))
+      bytes = std::max(bytes, static_cast<std::uint64_t>(program_.tile_bytes(shard.id, 0)));
+  if (bytes > 0) plan.transfer = fixed("load and save", Tier::host, align_up(bytes, memory_alignment));
+}
+
+void Layout::finish(Plan& plan) {
+  reserve_transfer(plan);
+  plan.homes = std::move(homes_);
+  for (const auto& [key, ring] : rings_) plan.pools.push_back(ring.pool());
+  plan.usage = std::move(usage_);
+  plan.drive_bytes = drive_end_;
+  std::uint64_t nvme = 0;
+  for (std::uint64_t bytes : drive_end_) nvme += bytes;
+  plan.tier_bytes = {device_end_, host_end_, nvme};
+  plan.policy = policy_;
+  plan.limits = limits_;
+  check_budgets(plan);
+}
+
+}  // namespace strata

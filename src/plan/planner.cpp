@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/emitter.hpp"
+#include "plan/layout.hpp"
+#include "strata/core/error.hpp"
+#include "strata/plan/plan.hpp"
+
+namespace strata {
+namespace {
+
+void check_fractions(const Policy& policy) {
+  for (std::size_t role = 0; role < policy.fractions.size(); ++role) {
+    const TierFractions& f = policy.fractions[role];
+    const double sum = f.device + f.host + f.nvme;
+    if (f.device < 0 || f.host < 0 || f.nvme < 0 || std::abs(sum - 1) > 1e-9)
+      throw ConfigError(fmt::format("fractions of role {} are gpu {} cpu {} nvme {}: they must lie in [0, 1] and sum to 1",
+                                    role_name(static_cast<Role>(role)), f.device, f.host, f.nvme));
+  }
+}
+
+void check_slots(const Policy& policy) {
+  const int fewest = std::min({policy.weight_slots, policy.gradient_slots, policy.activation_slots,
+                               policy.state_slots, policy.staging_slots});
+  if (fewest < 1) throw ConfigError("every kind of slot needs at least one");
+  if (policy.activation_slots < 2)
+    throw ConfigError("offload.activation_slots must be at least 2: a block reads one boundary and writes the next");
+}
+
+}  // namespace
+
+Plan make_plan(const Program& program, const TierLimits& limits, const Policy& policy) {
+  validate(program);
+  check_fractions(policy);
+  check_slots(policy);
+  Plan plan;
+  Layout layout(program, limits, policy);
+  for (const Sequence& sequence : program.sequences)
+    plan.schedules.push_back(Emitter(program, policy, layout, sequence).emit());
+  layout.finish(plan);
+  return plan;
+}
+
+}  // namespace strata

@@ -1,0 +1,148 @@
+// The Plan as a table for people and as JSON for tools.
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "strata/core/bytes.hpp"
+#include "strata/plan/plan.hpp"
+
+namespace strata {
+namespace {
+
+using Bytes = std::array<std::uint64_t, num_tiers>;
+
+std::string cell(std::uint64_t bytes, std::uint64_t total) {
+  if (bytes == 0) return "-";
+  return fmt::format("{} {:3.0f}%", format_bytes(bytes), 100.0 * static_cast<double>(bytes) / static_cast<double>(total));
+}
+
+std::string row(const std::string& name, const std::string& total, const std::array<std::string, num_tiers>& cells) {
+  return fmt::format("  {:<30} {:>10} {:>17} {:>17} {:>17}\n", name, total, cells[0], cells[1], cells[2]);
+}
+
+std::string home_row(const Usage& usage) {
+  const std::uint64_t total = usage.bytes[0] + usage.bytes[1] + usage.bytes[2];
+  return row(usage.name, format_bytes(total), {cell(usage.bytes[0], total), cell(usage.bytes[1], total), cell(usage.bytes[2], total)});
+}
+
+std::string plain_cell(std::uint64_t bytes) { return bytes == 0 ? "-" : format_bytes(bytes); }
+
+std::string plain_row(const std::string& name, const Bytes& bytes) {
+  return row(name, format_bytes(bytes[0] + bytes[1] + bytes[2]), {plain_cell(bytes[0]), plain_cell(bytes[1]), plain_cell(bytes[2])});
+}
+
+std::string limit_cell(std::uint64_t limit) { return limit == ~std::uint64_t{0} ? "no limit" : format_bytes(limit); }
+
+std::string limits_row(const Plan& plan) {
+  std::uint64_t drives = 0;
+  for (std::uint64_t bytes : plan.limits.drive_bytes) drives += bytes;
+  return row("limit", "", {limit_cell(plan.limits.device_bytes), limit_cell(plan.limits.host_bytes),
+                           plan.limits.drive_bytes.empty() ? "no path" : format_bytes(drives)});
+}
+
+nlohmann::ordered_json region_json(const Region& region) {
+  nlohmann::ordered_json json{{"tier", tier_name(region.tier)}, {"offset", region.offset}, {"bytes", region.bytes}};
+  if (region.tier == Tier::nvme) json["drive"] = region.drive;
+  return json;
+}
+
+std::string_view access_name(Access access) {
+  switch (access) {
+    case Access::read: return "read";
+    case Access::produce: return "produce";
+    case Access::accumulate: return "accumulate";
+    case Access::update: return "update";
+  }
+  return "?";
+}
+
+std::string_view content_name(Content content) {
+  switch (content) {
+    case Content::value: return "value";
+    case Content::contribution: return "contribution";
+    case Content::scratch: return "scratch";
+    case Content::partials: return "partials";
+    case Content::scalars: return "scalars";
+  }
+  return "?";
+}
+
+nlohmann::ordered_json op_json(const Program& program, const Op& op) {
+  nlohmann::ordered_json json{{"id", op.id.value}, {"kind", op_kind_name(op.kind)}, {"lane", lane_name(op.lane)}};
+  if (op.segment.valid()) json["segment"] = program.segment(op.segment).name;
+  for (const Operand& operand : op.operands) {
+    auto item = region_json(operand.region);
+    item["access"] = access_name(operand.access);
+    item["content"] = content_name(operand.what.content);
+    if (operand.what.shard.valid()) item["shard"] = program.shard(operand.what.shard).name;
+    if (operand.what.tile >= 0) item["tile"] = operand.what.tile;
+    json["operands"].push_back(std::move(item));
+  }
+  for (const Edge& edge : op.after) json["after"].push_back({{"op", edge.op.value}, {"steps_back", edge.steps_back}});
+  return json;
+}
+
+nlohmann::ordered_json shard_json(const Plan& plan, const Shard& shard) {
+  nlohmann::ordered_json json{{"name", shard.name}, {"role", role_name(shard.role)}, {"block", shard.block},
+                              {"dtype", dtype_name(shard.dtype)}, {"count", shard.count}};
+  for (const Region& home : plan.homes[shard.id.index()]) json["homes"].push_back(region_json(home));
+  return json;
+}
+
+nlohmann::ordered_json tiers_json(const Bytes& bytes) {
+  return {{"gpu", bytes[0]}, {"cpu", bytes[1]}, {"nvme", bytes[2]}};
+}
+
+}  // namespace
+
+std::string format_plan(const Program&, const Plan& plan) {
+  std::string text = row("where it lives", "total", {"gpu", "cpu", "nvme"});
+  for (const Usage& usage : plan.usage)
+    if (usage.is_home) text += home_row(usage);
+  text += "  what moves through\n";
+  for (const SlotPool& pool : plan.pools) {
+    Bytes bytes{};
+    bytes[static_cast<std::size_t>(pool.tier)] = pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
+    text += plain_row(pool.name, bytes);
+  }
+  for (const Usage& usage : plan.usage) {
+    const bool is_pool = std::ranges::any_of(plan.pools, [&](const SlotPool& p) { return p.name.starts_with(usage.name); });
+    if (!usage.is_home && !is_pool) text += plain_row(usage.name, usage.bytes);
+  }
+  text += plain_row("peak", plan.tier_bytes);
+  return text + limits_row(plan);
+}
+
+std::string plan_to_json(const Program& program, const Plan& plan) {
+  nlohmann::ordered_json json;
+  json["format"] = "strata-plan-1";
+  json["hash"] = fmt::format("{:016x}", plan_hash(program, plan));
+  json["tile_elements"] = program.tile_elements;
+  json["peak_bytes"] = tiers_json(plan.tier_bytes);
+  json["drive_bytes"] = plan.drive_bytes;
+  for (const Usage& usage : plan.usage)
+    json["usage"].push_back({{"name", usage.name}, {"home", usage.is_home}, {"bytes", tiers_json(usage.bytes)}});
+  for (const SlotPool& pool : plan.pools)
+    json["pools"].push_back({{"name", pool.name}, {"tier", tier_name(pool.tier)}, {"offset", pool.offset},
+                             {"slot_bytes", pool.slot_bytes}, {"num_slots", pool.num_slots}});
+  for (const Shard& shard : program.shards) json["shards"].push_back(shard_json(plan, shard));
+  for (const Schedule& schedule : plan.schedules) {
+    nlohmann::ordered_json ops = nlohmann::ordered_json::array();
+    for (const Op& op : schedule.ops) ops.push_back(op_json(program, op));
+    json["schedules"].push_back({{"name", schedule.name}, {"ops", std::move(ops)}});
+  }
+  return json.dump(1);
+}
+
+std::uint64_t plan_hash(const Program& program, const Plan& plan) {
+  std::string text = fmt::format("{} {} {}", program.tile_elements, program.world, program.rank);
+  for (const Shard& shard : program.shards) text += shard_json(plan, shard).dump();
+  for (const Schedule& schedule : plan.schedules)
+    for (const Op& op : schedule.ops) text += op_json(program, op).dump();
+  return XXH3_64bits(text.data(), text.size());
+}
+
+}  // namespace strata

@@ -1,0 +1,62 @@
+#pragma once
+// Carries out one op of a Plan. Addresses and views are computed once, when the Plan is loaded.
+// Thread contract: ops of one lane from one thread at a time; different lanes concurrently.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/step_state.hpp"
+#include "strata/runtime/executor.hpp"
+
+namespace strata {
+
+class OpRunner {
+ public:
+  OpRunner(const Program& program, const Plan& plan, const ExecutorParts& parts, Poison poison);
+
+  // Runs the op and returns when it is complete.
+  void run(std::size_t schedule, const Op& op, StepState& step);
+  // Starts a read or write; `completion` is told when it is complete.
+  void start_transfer(std::size_t schedule, const Op& op, StepState& step, IoCompletion& completion);
+
+  // "update of 'master/layers.3' tile 2 (update lane)", for errors.
+  std::string describe(const Op& op) const;
+
+ private:
+  struct Bound {  // per op
+    std::vector<TensorView> views;  // per operand, scratch excluded
+    std::span<std::byte> scratch;
+  };
+  struct DiskTransfer {
+    IoOp op;
+    int drive;
+    std::uint64_t offset;
+    std::span<std::byte> memory;
+    IoPriority priority;
+  };
+
+  Bound bind(const Op& op) const;
+  TensorView view(const Operand& operand) const;
+  std::byte* address(const Region& region) const;
+  DiskTransfer disk_transfer(const Op& op, StepState& step) const;
+  void poison(const Op& op) const;
+  Kernels& kernels(const Op& op) const;
+  Stream& stream(const Op& op) const { return *streams_[static_cast<std::size_t>(op.lane)]; }
+
+  void feed(const Op& op, StepState& step);
+  void copy(const Op& op);
+  void norm(const Op& op, const Bound& bound, StepState& step);
+  void update(const Op& op, const Bound& bound, StepState& step);
+  UpdateScalars gate(const Op& op, const Bound& bound) const;
+  void report(const Op& op, const Bound& bound, StepState& step);
+
+  const Program& program_;
+  ExecutorParts parts_;
+  Poison poison_;
+  std::vector<std::vector<Bound>> bound_;  // [schedule][op]
+  std::vector<std::unique_ptr<Stream>> streams_;
+};
+
+}  // namespace strata

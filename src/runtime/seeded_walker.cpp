@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <deque>
+#include <vector>
+
+#include "runtime/lane_walker.hpp"
+#include "strata/core/error.hpp"
+#include "strata/core/philox.hpp"
+
+namespace strata {
+namespace {
+
+// Picks any op that its lane and edges allow, by a seeded generator. On NVMe lanes an op is issued first and carried out
+// at any later moment, as a drive would.
+class SeededWalker final : public LaneWalker {
+ public:
+  SeededWalker(const Plan& plan, OpRunner& runner, std::uint64_t seed) : plan_(plan), runner_(runner), random_(seed, 0) {
+    for (const Schedule& schedule : plan.schedules) completed_.emplace_back(schedule.ops.size(), 0);
+  }
+
+  void submit(StepState& step) override {
+    for (std::size_t lane = 0; lane < num_lanes; ++lane) queues_[lane].push_back({&step, 0});
+  }
+  void wait_reported(const StepState& step) override {
+    while (!reported(step)) advance();
+  }
+  void wait_complete(const StepState& step) override {
+    while (step.ops_left > 0) advance();
+  }
+
+ private:
+  struct Walk {
+    StepState* step;
+    std::size_t next;  // position in the lane
+  };
+  struct Candidate {
+    StepState* step;
+    const Op* op;
+    bool in_flight;
+    std::size_t at;  // lane, or index in in_flight_
+  };
+
+  bool reported(const StepState& step) const {
+    const auto& ops = plan_.schedules[step.schedule].ops;
+    for (const Op& op : ops)
+      if (op.kind == OpKind::report) return completed_[step.schedule][op.id.index()] > step.run_index;
+    return step.ops_left == 0;
+  }
+
+  void advance() {
+    candidates_.clear();
+    for (std::size_t lane = 0; lane < num_lanes; ++lane) consider(lane);
+    for (std::size_t i = 0; i < in_flight_.size(); ++i)
+      candidates_.push_back({in_flight_[i].step, in_flight_[i].op, true, i});
+    ensure(!candidates_.empty());  // A verified plan always has a next op.
+    take(candidates_[random_.next_below(candidates_.size())]);
+  }
+
+  void consider(std::size_t lane) {
+    auto& queue = queues_[lane];
+    while (!queue.empty() && queue.front().next == lane_ops(queue.front(), lane).size()) queue.pop_front();
+    if (queue.empty()) return;
+    const Walk& walk = queue.front();
+    const Op& op = plan_.schedules[walk.step->schedule].ops[lane_ops(walk, lane)[walk.next].index()];
+    if (edges_met(op, *walk.step)) candidates_.push_back({walk.step, &op, false, lane});
+  }
+
+  const std::vector<OpId>& lane_ops(const Walk& walk, std::size_t lane) const {
+    return plan_.schedules[walk.step->schedule].lanes[lane];
+  }
+
+  bool edges_met(const Op& op, const StepState& step) const {
+    for (const Edge& edge : op.after)
+      if (completed_[step.schedule][edge.op.index()] + static_cast<std::uint64_t>(edge.steps_back) < step.run_index + 1)
+        return false;
+    return true;
+  }
+
+  void take(const Candidate& c) {
+    if (c.in_flight) {
+      in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(c.at));
+      return run(*c.op, *c.step);
+    }
+    ++queues_[c.at].front().next;
+    if (completes_in_order(c.op->lane)) return run(*c.op, *c.step);
+    in_flight_.push_back(c);
+  }
+
+  void run(const Op& op, StepState& step) {
+    try {
+      runner_.run(step.schedule, op, step);
+    } catch (const std::exception& error) {
+      throw Error(fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), error.what()));
+    }
+    ++completed_[step.schedule][op.id.index()];
+    --step.ops_left;
+  }
+
+  const Plan& plan_;
+  OpRunner& runner_;
+  PhiloxStream random_;
+  std::array<std::deque<Walk>, num_lanes> queues_;
+  std::vector<Candidate> in_flight_, candidates_;
+  std::vector<std::vector<std::uint64_t>> completed_;  // [schedule][op], steps
+};
+
+}  // namespace
+
+std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner, std::uint64_t seed) {
+  return std::make_unique<SeededWalker>(plan, runner, seed);
+}
+
+}  // namespace strata

@@ -1,0 +1,44 @@
+#pragma once
+// One step in flight: its arguments, its result and its timing. Shared by the lanes.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "strata/plan/plan.hpp"
+#include "strata/program/step.hpp"
+#include "strata/runtime/executor.hpp"
+
+namespace strata {
+
+struct StepState {
+  const StepArgs* args = nullptr;
+  std::size_t schedule = 0;
+  std::uint64_t run_index = 0;  // how often this schedule was submitted before
+  StepResult result;            // written by the report op
+  std::atomic<std::int64_t> ops_left{0};
+  std::array<std::atomic<std::int64_t>, num_lanes> busy_ns{};
+  std::array<std::atomic<std::int64_t>, num_lanes> compute_wait_ns{};
+  std::atomic<std::uint64_t> nvme_bytes_read{0}, nvme_bytes_written{0};
+
+  void begin(const StepArgs& step_args, std::size_t schedule_index, std::uint64_t run, std::size_t num_ops) {
+    args = &step_args;
+    schedule = schedule_index;
+    run_index = run;
+    for (auto& value : busy_ns) value = 0;
+    for (auto& value : compute_wait_ns) value = 0;
+    nvme_bytes_read = 0;
+    nvme_bytes_written = 0;
+    ops_left = static_cast<std::int64_t>(num_ops);
+  }
+  StepTiming timing() const {
+    StepTiming t;
+    t.index = args->index;
+    for (std::size_t i = 0; i < num_lanes; ++i) t.busy_ns[i] = busy_ns[i], t.compute_wait_ns[i] = compute_wait_ns[i];
+    t.nvme_bytes_read = nvme_bytes_read;
+    t.nvme_bytes_written = nvme_bytes_written;
+    return t;
+  }
+};
+
+}  // namespace strata

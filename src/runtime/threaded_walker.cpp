@@ -1,0 +1,218 @@
+#include <fmt/format.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/lane_walker.hpp"
+#include "strata/core/clock.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t wake_all = std::uint64_t{1} << 62;  // added to every counter on failure: no wait lasts
+constexpr std::int64_t wait_noticed_ns = 20'000;
+constexpr std::size_t steps_kept = 4;
+
+class ThreadedWalker;
+
+// What is known of an op across steps. The same op of the next step never starts before this one's is complete: both
+// touch the same slot.
+struct OpTrack final : public IoCompletion {
+  void complete(const IoResult& result) noexcept override;
+
+  std::atomic<std::uint64_t> completed{0};  // steps
+  ThreadedWalker* walker = nullptr;
+  const Op* op = nullptr;
+  StepState* step = nullptr;  // the step in flight, for transfers
+  std::atomic<Lane> blame{Lane::compute};  // the lane that kept this op waiting last, or its own
+};
+
+class ThreadedWalker final : public LaneWalker {
+ public:
+  ThreadedWalker(const Plan& plan, OpRunner& runner, IoEngine* engine) : plan_(plan), runner_(runner), engine_(engine) {
+    for (const Schedule& schedule : plan.schedules) {
+      tracks_.emplace_back(schedule.ops.size());
+      for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
+        tracks_.back()[i].walker = this;
+        tracks_.back()[i].op = &schedule.ops[i];
+      }
+    }
+    for (std::size_t lane = 0; lane < num_lanes; ++lane) threads_.emplace_back([this, lane] { walk(lane); });
+  }
+
+  ~ThreadedWalker() override {
+    fail_silently();
+    submitted_.fetch_add(wake_all);
+    submitted_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    if (engine_ != nullptr) engine_->drain();
+  }
+
+  void submit(StepState& step) override {
+    rethrow_failure();
+    const std::uint64_t number = submitted_.load();
+    steps_[number % steps_kept].store(&step);
+    submitted_.store(number + 1);
+    submitted_.notify_all();
+  }
+  void wait_reported(const StepState& step) override {
+    std::unique_lock lock(mutex_);
+    progress_.wait(lock, [&] { return failed_ || reported(step); });
+    lock.unlock();
+    rethrow_failure();
+  }
+  void wait_complete(const StepState& step) override {
+    std::unique_lock lock(mutex_);
+    progress_.wait(lock, [&] { return failed_ || step.ops_left == 0; });
+    lock.unlock();
+    rethrow_failure();
+  }
+
+  void finish(OpTrack& track, StepState& step) {
+    const bool report = track.op->kind == OpKind::report;
+    track.completed.fetch_add(1, std::memory_order_release);
+    track.completed.notify_all();
+    const bool last = step.ops_left.fetch_sub(1) == 1;
+    if (!report && !last) return;
+    std::lock_guard lock(mutex_);
+    progress_.notify_all();
+  }
+
+  void transfer_done(OpTrack& track, const IoResult& result) noexcept {
+    io_lane_busy(track.op->lane, *track.step, -1);
+    if (!result.ok()) fail(*track.op, *track.step, result.message);
+    finish(track, *track.step);
+  }
+
+ private:
+  struct LaneClock {  // time with at least one transfer in flight
+    std::mutex mutex;
+    int in_flight = 0;
+    std::int64_t since = 0;
+  };
+
+  bool reported(const StepState& step) const {
+    for (const Op& op : plan_.schedules[step.schedule].ops)
+      if (op.kind == OpKind::report)
+        return tracks_[step.schedule][op.id.index()].completed.load(std::memory_order_acquire) > step.run_index;
+    return step.ops_left == 0;
+  }
+
+  void walk(std::size_t lane) {
+    for (std::uint64_t number = 0;; ++number) {
+      for (std::uint64_t seen = submitted_.load(); seen <= number; seen = submitted_.load()) submitted_.wait(seen);
+      if (failed_) return;
+      StepState& step = *steps_[number % steps_kept].load();
+      for (OpId id : plan_.schedules[step.schedule].lanes[lane]) {
+        OpTrack& track = tracks_[step.schedule][id.index()];
+        await_edges(track, step);
+        if (failed_) return;
+        issue(track, step);
+      }
+    }
+  }
+
+  void await_edges(OpTrack& track, StepState& step) {
+    const Op& op = *track.op;
+    std::int64_t longest = wait_noticed_ns;
+    Lane blame = op.lane;
+    for (const Edge& edge : op.after) {
+      OpTrack& from = tracks_[step.schedule][edge.op.index()];
+      const std::int64_t waited = await(from, step.run_index + 1 - static_cast<std::uint64_t>(edge.steps_back));
+      if (waited == 0) continue;
+      const Lane cause = from.blame.load(std::memory_order_relaxed);
+      if (op.lane == Lane::compute) step.compute_wait_ns[static_cast<std::size_t>(cause)] += waited;
+      if (waited > longest) longest = waited, blame = cause;
+    }
+    track.blame.store(blame, std::memory_order_relaxed);
+  }
+
+  static std::int64_t await(OpTrack& from, std::uint64_t steps) {
+    std::uint64_t seen = from.completed.load(std::memory_order_acquire);
+    if (seen >= steps) return 0;
+    const std::int64_t start = now_ns();
+    for (; seen < steps; seen = from.completed.load(std::memory_order_acquire)) from.completed.wait(seen);
+    return now_ns() - start;
+  }
+
+  void issue(OpTrack& track, StepState& step) {
+    const Op& op = *track.op;
+    try {
+      if (is_nvme_lane(op.lane)) {
+        track.step = &step;
+        io_lane_busy(op.lane, step, +1);
+        runner_.start_transfer(step.schedule, op, step, track);
+        return;
+      }
+      const std::int64_t start = now_ns();
+      runner_.run(step.schedule, op, step);
+      step.busy_ns[static_cast<std::size_t>(op.lane)] += now_ns() - start;
+      finish(track, step);
+    } catch (const std::exception& error) {
+      fail(op, step, error.what());
+    }
+  }
+
+  void io_lane_busy(Lane lane, StepState& step, int change) {
+    LaneClock& clock = lane_clocks_[static_cast<std::size_t>(lane)];
+    std::lock_guard lock(clock.mutex);
+    const std::int64_t now = now_ns();
+    if (clock.in_flight > 0) step.busy_ns[static_cast<std::size_t>(lane)] += now - clock.since;
+    clock.since = now;
+    clock.in_flight += change;
+  }
+
+  void fail(const Op& op, const StepState& step, const std::string& why) {
+    std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), why);
+    stop_waiting();
+  }
+  void fail_silently() {
+    std::lock_guard lock(mutex_);
+    if (failure_.empty()) failure_ = "the run was ended";
+    stop_waiting();
+  }
+  void stop_waiting() {
+    if (failed_.exchange(true)) return;
+    for (auto& schedule : tracks_)
+      for (OpTrack& track : schedule) {
+        track.completed.fetch_add(wake_all);
+        track.completed.notify_all();
+      }
+    progress_.notify_all();
+  }
+  void rethrow_failure() {
+    if (!failed_) return;
+    std::lock_guard lock(mutex_);
+    throw Error(failure_);
+  }
+
+  const Plan& plan_;
+  OpRunner& runner_;
+  IoEngine* engine_;
+  std::vector<std::vector<OpTrack>> tracks_;  // [schedule][op]
+  std::array<std::atomic<StepState*>, steps_kept> steps_{};
+  std::atomic<std::uint64_t> submitted_{0};
+  std::array<LaneClock, num_lanes> lane_clocks_;
+  std::atomic<bool> failed_{false};
+
+  std::mutex mutex_;
+  std::condition_variable progress_;
+  std::string failure_;  // guarded by mutex_
+
+  std::vector<std::thread> threads_;
+};
+
+void OpTrack::complete(const IoResult& result) noexcept { walker->transfer_done(*this, result); }
+
+}  // namespace
+
+std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner, IoEngine* engine) {
+  return std::make_unique<ThreadedWalker>(plan, runner, engine);
+}
+
+}  // namespace strata

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "strata/telemetry/progress.hpp"
+
+namespace strata {
+namespace {
+
+// 812, 12.3k, 1.2M: three digits are what a person reads.
+std::string format_rate(double per_second) {
+  if (per_second < 9999.5) return fmt::format("{:.0f}", per_second);
+  if (per_second < 999'950) return fmt::format("{:.1f}k", per_second / 1e3);
+  return fmt::format("{:.1f}M", per_second / 1e6);
+}
+
+std::string format_waits(const StepReport& report) {
+  std::string text;
+  for (const auto& [cause, seconds] : report.waits)
+    text += fmt::format(" {} {:.2f}", cause, seconds);
+  return text.empty() ? text : fmt::format(" (wait:{})", text);
+}
+
+std::string format_rest(const StepReport& report) {
+  const double per_second =
+      report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
+  return fmt::format("{} tok/s | {:.2f} s{}", format_rate(per_second), report.seconds,
+                     format_waits(report));
+}
+
+}  // namespace
+
+std::string format_step(const StepReport& report, double eta_seconds) {
+  std::string text = fmt::format("step {}/{} | loss {:.3f} | norm {:.2f} | lr {:.1e} | {}",
+                                 report.step, report.total_steps, report.loss, report.grad_norm,
+                                 report.learning_rate, format_rest(report));
+  if (std::isfinite(eta_seconds) && eta_seconds >= 0)
+    text += " | eta " + format_duration(eta_seconds);
+  if (!report.applied) text += " | skipped: non-finite gradients";
+  return text;
+}
+
+std::string format_duration(double seconds) {
+  constexpr double seconds_max = 1e9;  // 30 years; also bounds the conversion
+  const auto whole =
+      static_cast<std::int64_t>(std::lround(std::fmin(std::fmax(seconds, 0), seconds_max)));
+  const std::int64_t hours = whole / 3600, minutes = whole / 60 % 60;
+  if (hours > 0) return fmt::format("{}h{:02}m", hours, minutes);
+  if (minutes > 0) return fmt::format("{}m{:02}s", minutes, whole % 60);
+  return fmt::format("{}s", whole);
+}
+
+Style terminal_style(std::FILE* stream) {
+  const char* terminal = std::getenv("TERM");
+  const bool is_dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  const bool is_terminal = stream != nullptr && ::isatty(::fileno(stream)) == 1;
+  return is_terminal && !is_dumb && std::getenv("NO_COLOR") == nullptr ? Style::color
+                                                                       : Style::plain;
+}
+
+}  // namespace strata

@@ -1,0 +1,66 @@
+#include "metrics_json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace strata {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* describe(double value) {
+  if (std::isnan(value)) return "nan";
+  return value > 0 ? "inf" : "-inf";
+}
+
+void put(Json& object, const std::string& key, double value) {
+  if (std::isfinite(value)) {
+    object[key] = value;
+    return;
+  }
+  object[key] = nullptr;
+  object["non_finite"][key] = describe(value);
+}
+
+// Text from outside may be no UTF-8; a line must be readable all the same.
+std::string dump(const Json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string step_json(const StepReport& report) {
+  Json object;
+  object["step"] = report.step;
+  put(object, "epoch", report.epoch);
+  put(object, "loss", report.loss);
+  put(object, "grad_norm", report.grad_norm);
+  put(object, "learning_rate", report.learning_rate);
+  put(object, "step_seconds", report.seconds);
+  put(object, "tokens_per_second",
+      report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0);
+  object["num_tokens"] = report.tokens;
+  object["applied"] = report.applied;
+  for (const auto& [cause, seconds] : report.waits)
+    put(object, "offload/wait_" + cause + "_s", seconds);
+  object["offload/nvme_bytes_read"] = report.nvme_bytes_read;
+  object["offload/nvme_bytes_written"] = report.nvme_bytes_written;
+  return dump(object);
+}
+
+std::string evaluation_json(std::int64_t step, double loss, std::int64_t tokens) {
+  Json object;
+  object["step"] = step;
+  put(object, "eval_loss", loss);
+  object["eval_num_tokens"] = tokens;
+  return dump(object);
+}
+
+std::string event_json(const std::string& name, const std::string& text) {
+  Json object;
+  object["event"] = name;
+  object["text"] = text;
+  return dump(object);
+}
+
+}  // namespace strata

@@ -1,0 +1,17 @@
+#pragma once
+// The objects of metrics.jsonl, one per line, under the names that the field's tools use. Always
+// valid JSON: a number that is not finite is written as null, and "non_finite" names it with what
+// it was.
+
+#include <cstdint>
+#include <string>
+
+#include "strata/telemetry/progress.hpp"
+
+namespace strata {
+
+std::string step_json(const StepReport& report);
+std::string evaluation_json(std::int64_t step, double loss, std::int64_t tokens);
+std::string event_json(const std::string& name, const std::string& text);
+
+}  // namespace strata

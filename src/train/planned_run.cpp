@@ -1,0 +1,168 @@
+#include "strata/train/planned_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+#include "strata/topology/topology.hpp"
+
+namespace strata {
+namespace {
+
+std::unique_ptr<Kernels> make_kernels(KernelsKind kind, int threads) {
+  return kind == KernelsKind::ref ? make_ref_kernels() : make_cpu_kernels({.num_threads = threads});
+}
+
+std::vector<std::vector<DecayRange>> decay_ranges(const Model& model) {
+  std::vector<std::vector<DecayRange>> ranges;
+  for (const BlockSpec& block : model.blocks()) {
+    std::vector<DecayRange> of_block;
+    for (const ParameterSpec& p : block.parameters)
+      if (p.decays) of_block.push_back({p.offset, p.offset + p.count()});
+    std::ranges::sort(of_block, {}, &DecayRange::begin);
+    ranges.push_back(std::move(of_block));
+  }
+  return ranges;
+}
+
+void declare_training(const RunConfig& config, const Model& model, Program& program) {
+  const int micro_batches = static_cast<int>(config.gradient_accumulation_steps);
+  model.declare_state(program, micro_batches);
+  Sequence train{"train", {}};
+  for (int i = 0; i < micro_batches; ++i) model.declare_forward_backward(program, train, i);
+  AdamW::declare(program, train);
+  program.sequences.push_back(std::move(train));
+}
+
+void declare_evaluation(const Model& model, Program& program) {
+  Sequence eval{"eval", {}};
+  model.declare_score(program, eval, 0);
+  program.sequences.push_back(std::move(eval));
+}
+
+bool uses_nvme(const Policy& policy) {
+  return std::ranges::any_of(policy.fractions, [](const TierFractions& f) { return f.nvme > 0; });
+}
+
+UpdateOrder update_order(const RunConfig& config) {
+  const bool possible = config.max_grad_norm == 0 && config.non_finite == NonFinitePolicy::stop;
+  if (config.offload.update_order == "after_backward") return UpdateOrder::after_backward;
+  if (config.offload.update_order == "during_backward" && !possible)
+    throw ConfigError("offload.update_order: during_backward needs max_grad_norm: 0 and the non-finite policy 'stop': "
+                      "a clipped or skipped step cannot be known before the last gradient");
+  return possible ? UpdateOrder::during_backward : UpdateOrder::after_backward;
+}
+
+Policy make_policy(const RunConfig& config) {
+  const OffloadConfig& offload = config.offload;
+  Policy policy;
+  const auto set = [&](Role role, const TierFractions& f) { policy.fractions[static_cast<std::size_t>(role)] = f; };
+  set(Role::weight, offload.weights);
+  set(Role::gradient, offload.gradients);
+  set(Role::master, offload.master);
+  set(Role::moment1, offload.moment1);
+  set(Role::moment2, offload.moment2);
+  set(Role::activation, offload.activations);
+  policy.weight_slots = offload.weight_slots;
+  policy.gradient_slots = offload.gradient_slots;
+  policy.activation_slots = offload.activation_slots;
+  policy.state_slots = offload.state_slots;
+  policy.staging_slots = offload.staging_slots;
+  policy.update_order = update_order(config);
+  return policy;
+}
+
+TierLimits make_limits(const RunConfig& config, const Policy& policy) {
+  const Topology topology = read_topology();
+  TierLimits limits;
+  limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
+  limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes);
+  if (uses_nvme(policy))
+    for (const std::string& path : config.offload.nvme_paths)
+      limits.drive_bytes.push_back(read_file_system(path).free_bytes);
+  return limits;
+}
+
+// Both "gpu" and "cpu" are RAM when the host stands in for the device.
+void check_host(const Plan& plan) {
+  const std::uint64_t need = plan.tier_bytes[0] + plan.tier_bytes[1];
+  const std::uint64_t available = read_topology().available_memory_bytes;
+  if (need > available)
+    throw OutOfMemory("tiers gpu and cpu together (the host stands in for the GPU)", need, available,
+                      "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
+}
+
+void check_verified(const Program& program, const Plan& plan) {
+  const std::vector<Violation> found = verify(program, plan);
+  if (found.empty()) return;
+  std::string text = "the plan is wrong (a fault of Strata, please report it with your config):";
+  for (const Violation& violation : found) text += "\n  " + violation.what;
+  throw Error(text);
+}
+
+}  // namespace
+
+LlamaConfig llama_config(const HfConfig& hf) {
+  LlamaConfig config;
+  config.vocab_size = hf.vocab_size;
+  config.hidden_size = hf.hidden_size;
+  config.intermediate_size = hf.intermediate_size;
+  config.num_layers = hf.num_hidden_layers;
+  config.num_heads = hf.num_attention_heads;
+  config.num_key_value_heads = hf.num_key_value_heads;
+  config.head_dim = hf.head_dim;
+  config.max_positions = hf.max_position_embeddings;
+  config.rms_norm_epsilon = static_cast<float>(hf.rms_norm_eps);
+  config.tie_word_embeddings = hf.tie_word_embeddings;
+  config.attention_bias = hf.attention_bias;
+  config.mlp_bias = hf.mlp_bias;
+  config.rope = hf.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
+  config.rope_theta = hf.rope_theta;
+  config.rope_factor = hf.rope_factor;
+  config.rope_low_freq_factor = hf.rope_low_freq_factor;
+  config.rope_high_freq_factor = hf.rope_high_freq_factor;
+  config.rope_original_max_positions = hf.rope_original_max_positions;
+  config.initializer_range = hf.initializer_range;
+  return config;
+}
+
+std::vector<ExpectedTensor> expected_tensors(const Model& model) {
+  std::vector<ExpectedTensor> tensors;
+  for (const BlockSpec& block : model.blocks())
+    for (const ParameterSpec& p : block.parameters)
+      tensors.push_back({p.name, {p.shape.dims.begin(), p.shape.dims.begin() + p.shape.rank}});
+  return tensors;
+}
+
+PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
+  const HfConfig hf = read_hf_config(config.model_name_or_path);
+  if (config.cutoff_len > hf.max_position_embeddings)
+    throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}", config.cutoff_len,
+                                  hf.max_position_embeddings));
+  PlannedRun run;
+  run.device_kernels = make_kernels(config.kernels, config.compute_threads);
+  run.host_kernels = make_kernels(config.kernels, config.update_threads);
+  const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32, config.cutoff_len * config.per_device_train_batch_size, 0};
+  run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
+  run.program.tile_elements = std::max<std::int64_t>(
+      norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) / norm_chunk_elements * norm_chunk_elements);
+  if (purpose == Purpose::train) {
+    declare_training(config, *run.model, run.program);
+    run.optimizer = std::make_unique<AdamW>(
+        AdamWConfig{static_cast<float>(config.adam_beta1), static_cast<float>(config.adam_beta2),
+                    static_cast<float>(config.adam_epsilon), static_cast<float>(config.weight_decay)},
+        decay_ranges(*run.model), *run.host_kernels);
+  } else {
+    run.model->declare_state(run.program, 0);
+  }
+  if (purpose == Purpose::evaluate || config.evaluate) declare_evaluation(*run.model, run.program);
+  const Policy policy = make_policy(config);
+  run.plan = make_plan(run.program, make_limits(config, policy), policy);
+  check_host(run.plan);
+  check_verified(run.program, run.plan);
+  return run;
+}
+
+}  // namespace strata

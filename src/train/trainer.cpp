@@ -1,0 +1,183 @@
+#include "strata/train/trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "strata/core/bytes.hpp"
+#include "strata/core/clock.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+std::vector<TokenShard> open_shards(const std::vector<std::filesystem::path>& paths) {
+  std::vector<TokenShard> shards;
+  for (const auto& path : paths) shards.emplace_back(path);
+  return shards;
+}
+
+std::unique_ptr<Batches> open_batches(const RunConfig& config, const std::vector<std::filesystem::path>& paths, RowOrder order) {
+  BatchOptions options;
+  options.sequence_length = config.cutoff_len;
+  options.rows_per_micro_batch = config.per_device_train_batch_size;
+  options.layout = config.layout;
+  options.order = order;
+  options.seed = config.data_seed.value_or(config.seed);
+  return std::make_unique<Batches>(open_shards(paths), options);
+}
+
+void check_vocabulary(const RunConfig& config, const std::vector<std::filesystem::path>& paths) {
+  const HfConfig hf = read_hf_config(config.model_name_or_path);
+  for (const auto& path : paths) {
+    const TokenShardInfo info = TokenShard(path, Verify::header).info();
+    if (info.vocab_size > static_cast<std::uint64_t>(hf.vocab_size))
+      throw ConfigError(fmt::format("{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own tokenizer",
+                                    path.string(), info.vocab_size, config.model_name_or_path.string(), hf.vocab_size));
+  }
+}
+
+std::string wait_name(Lane lane) {
+  switch (lane) {
+    case Lane::read:
+    case Lane::state_read:
+    case Lane::write:
+    case Lane::state_write: return "nvme";
+    case Lane::h2d:
+    case Lane::state_h2d: return "h2d";
+    case Lane::d2h:
+    case Lane::state_d2h: return "d2h";
+    case Lane::update: return "update";
+    case Lane::comm: return "comm";
+    case Lane::compute: break;
+  }
+  return "other";
+}
+
+std::vector<std::pair<std::string, double>> waits_of(const StepTiming& timing) {
+  std::vector<std::pair<std::string, double>> waits;
+  for (int lane = 0; lane < num_lanes; ++lane) {
+    const double s = seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]);
+    if (s <= 0) continue;
+    const std::string name = wait_name(static_cast<Lane>(lane));
+    const auto found = std::ranges::find(waits, name, &std::pair<std::string, double>::first);
+    if (found == waits.end()) waits.emplace_back(name, s);
+    else found->second += s;
+  }
+  return waits;
+}
+
+}  // namespace
+
+// Steps two back may still be updating from their arguments, so three slots take turns.
+struct Trainer::Slot {
+  std::vector<std::vector<std::int32_t>> inputs;
+  StepArgs args;
+  std::int64_t tokens = 0;
+};
+
+Trainer::Trainer(const RunConfig& config, Session& session, Progress& progress)
+    : config_(config), session_(session), progress_(progress) {
+  if (config.dataset.empty()) throw ConfigError("dataset names no token shard: make one with `strata prepare`");
+  check_vocabulary(config, config.dataset);
+  check_vocabulary(config, config.eval_dataset);
+  train_ = open_batches(config, config.dataset, RowOrder::shuffled);
+  if (config.evaluate && !config.eval_dataset.empty())
+    held_out_ = open_batches(config, config.eval_dataset, RowOrder::in_order);
+  steps_per_epoch_ = ceil_div(train_->micro_batches_per_epoch(), config.gradient_accumulation_steps);
+  total_steps_ = config.max_steps > 0
+                     ? config.max_steps
+                     : static_cast<std::int64_t>(std::ceil(config.num_train_epochs * static_cast<double>(steps_per_epoch_)));
+  const double warmup = config.warmup_steps;
+  schedule_ = {config.lr_scheduler_type, config.learning_rate,
+               static_cast<std::int64_t>(warmup < 1 ? std::ceil(warmup * static_cast<double>(total_steps_)) : warmup),
+               total_steps_, config.lr_decay_steps, config.lr_min_ratio, config.lr_num_cycles};
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::prepare(Slot& slot, std::int64_t step) {
+  const std::int64_t accumulation = config_.gradient_accumulation_steps;
+  slot.inputs.resize(static_cast<std::size_t>(accumulation));
+  slot.args.inputs.clear();
+  slot.tokens = 0;
+  for (std::int64_t i = 0; i < accumulation; ++i) {
+    auto& input = slot.inputs[static_cast<std::size_t>(i)];
+    input.resize(static_cast<std::size_t>(3 * train_->tokens_per_micro_batch()));
+    slot.tokens += train_->fill(step * accumulation + i, input);
+    slot.args.inputs.push_back(std::as_bytes(std::span(input)));
+  }
+  slot.args.index = step;
+  slot.args.loss_scale = slot.tokens > 0 ? 1.0 / static_cast<double>(slot.tokens) : 0.0;
+  slot.args.hyper = {updates_applied_ + 1, static_cast<float>(schedule_.rate(step)), static_cast<float>(config_.max_grad_norm),
+                     config_.non_finite};
+}
+
+TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
+  TrainOutcome outcome;
+  std::array<Slot, 3> slots;
+  if (held_out_ != nullptr) evaluate(0, outcome.held_out_before);
+  const std::int64_t begin = now_ns();
+  std::int64_t last = begin;
+  for (std::int64_t step = 0; step < total_steps_; ++step) {
+    Slot& slot = slots[static_cast<std::size_t>(step % 3)];
+    prepare(slot, step);
+    session_.executor().submit("train", slot.args);
+    // The result is there as soon as the norm is known; the updates go on beside the next step's forward.
+    const StepResult result = session_.executor().wait_result();
+    const std::int64_t now = now_ns();
+    StepReport line = report(slot, result, seconds(now - last));
+    last = now;
+    outcome.steps = step + 1;
+    if (step == 0) outcome.loss_first = result.loss;
+    outcome.loss_last = result.loss;
+    outcome.skipped_steps += result.applied ? 0 : 1;
+    updates_applied_ += result.applied ? 1 : 0;
+    progress_.step(line, (step + 1) % config_.logging_steps == 0 || step == 0 || step + 1 == total_steps_);
+    if (!result.finite && config_.non_finite == NonFinitePolicy::stop)
+      throw Error(fmt::format("step {}: the gradient is not finite (loss {}); nothing was applied. Lower learning_rate, or set "
+                              "non_finite: skip_step to go on without such steps", step + 1, result.loss));
+    outcome.stopped = stop != nullptr && *stop && step + 1 < total_steps_;
+    if (outcome.stopped) break;
+    if (evaluation_due(step + 1)) {
+      Evaluation between;
+      evaluate(step + 1, between);
+      last = now_ns();
+    }
+  }
+  session_.executor().drain();
+  outcome.seconds = seconds(now_ns() - begin);
+  if (held_out_ != nullptr) evaluate(outcome.steps, outcome.held_out_after);
+  return outcome;
+}
+
+bool Trainer::evaluation_due(std::int64_t step) const {
+  return held_out_ != nullptr && config_.eval_steps > 0 && step % config_.eval_steps == 0 && step < total_steps_;
+}
+
+void Trainer::evaluate(std::int64_t step, Evaluation& into) {
+  into = session_.evaluate(*held_out_);
+  progress_.evaluation(step, into.loss, into.tokens);
+}
+
+StepReport Trainer::report(const Slot& slot, const StepResult& result, double step_seconds) {
+  const StepTiming timing = session_.executor().last_timing();  // of the last step that is complete
+  StepReport line;
+  line.step = result.index + 1;
+  line.total_steps = total_steps_;
+  line.epoch = static_cast<double>(line.step) / static_cast<double>(steps_per_epoch_);
+  line.loss = result.loss;
+  line.grad_norm = result.grad_norm;
+  line.learning_rate = static_cast<double>(slot.args.hyper.learning_rate);
+  line.seconds = step_seconds;
+  line.tokens = slot.tokens;
+  line.applied = result.applied;
+  line.waits = waits_of(timing);
+  line.nvme_bytes_read = timing.nvme_bytes_read;
+  line.nvme_bytes_written = timing.nvme_bytes_written;
+  return line;
+}
+
+}  // namespace strata

@@ -1,0 +1,42 @@
+#pragma once
+// Placements for tests.
+
+#include <cstdint>
+#include <vector>
+
+#include "strata/core/philox.hpp"
+#include "strata/plan/plan.hpp"
+
+namespace strata::testing {
+
+// A random placement and slot counts; every tier is used by some role of some seed.
+inline Policy random_policy(std::uint64_t seed) {
+  PhiloxStream random(seed, 77);
+  Policy policy;
+  for (TierFractions& f : policy.fractions) {
+    const auto device = static_cast<double>(random.next_below(5)) / 4;
+    const double nvme = (1 - device) * static_cast<double>(random.next_below(5)) / 4;
+    f = {device, 1 - device - nvme, nvme};
+  }
+  policy.weight_slots = 1 + static_cast<int>(random.next_below(3));
+  policy.gradient_slots = 1 + static_cast<int>(random.next_below(3));
+  policy.activation_slots = 2 + static_cast<int>(random.next_below(3));
+  policy.state_slots = 1 + static_cast<int>(random.next_below(4));
+  policy.staging_slots = 1 + static_cast<int>(random.next_below(4));
+  return policy;
+}
+
+inline Policy all_on(Tier tier) {
+  Policy policy;
+  for (TierFractions& f : policy.fractions)
+    f = {tier == Tier::device ? 1.0 : 0.0, tier == Tier::host ? 1.0 : 0.0, tier == Tier::nvme ? 1.0 : 0.0};
+  return policy;
+}
+
+inline TierLimits roomy_limits(int drives = 2) {
+  TierLimits limits;
+  for (int i = 0; i < drives; ++i) limits.drive_bytes.push_back(1ull << 40);
+  return limits;
+}
+
+}  // namespace strata::testing

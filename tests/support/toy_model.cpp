@@ -1,0 +1,97 @@
+#include "support/toy_model.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace strata::testing {
+namespace {
+
+std::span<float> floats(const TensorView& view) { return {view.as<float>(), static_cast<std::size_t>(view.count())}; }
+
+float at(std::span<const float> values, std::size_t i) { return values[i % values.size()]; }
+
+// A value that depends on every element.
+float mean(std::span<const float> values) {
+  float sum = 0;
+  for (float v : values) sum += v;
+  return sum / static_cast<float>(values.size());
+}
+
+void embed(const SegmentViews& v) {
+  const auto weight = floats(v.uses[0]), out = floats(v.uses[2]);
+  const auto* tokens = v.uses[1].as<std::int32_t>();
+  const auto count = static_cast<std::size_t>(v.uses[1].count());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = at(weight, static_cast<std::size_t>(tokens[i % count]) * 31 + i) + 0.001f * mean(weight);
+}
+
+void layer(const SegmentViews& v) {
+  const auto weight = floats(v.uses[0]), in = floats(v.uses[1]), out = floats(v.uses[2]);
+  const float shift = 0.01f * mean(weight);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = 0.5f * in[i] + at(weight, i) + shift;
+}
+
+void contribution(std::span<float> out, std::span<const float> dy, float seed) {
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] = at(dy, j) * (0.01f * static_cast<float>(1 + j % 7)) + 1e-4f * seed;
+}
+
+void loss(const SegmentViews& v, const StepArgs& args) {
+  const auto weight = floats(v.uses[0]), in = floats(v.uses[1]), dx = floats(v.uses[4]);
+  const bool tied = v.uses.size() > 6;
+  const float tie = tied ? mean(floats(v.uses[6])) : 0.0f;
+  const float scale = static_cast<float>(args.loss_scale);
+  double sum = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    sum += static_cast<double>((in[i] - 0.3f) * (in[i] - 0.3f) * scale) + static_cast<double>(at(weight, i) * scale * 0.1f + tie * 0.01f);
+    dx[i] = 2 * (in[i] - 0.3f) * scale + 0.001f * tie;
+  }
+  *v.uses[3].as<double>() = sum;
+  contribution(floats(v.uses[5]), dx, mean(in));
+  if (tied) contribution(floats(v.uses[7]), dx, tie);
+}
+
+void score(const SegmentViews& v, const StepArgs& args) {
+  const auto weight = floats(v.uses[0]), in = floats(v.uses[1]);
+  double sum = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) sum += static_cast<double>(in[i] * in[i] + at(weight, i)) * args.loss_scale;
+  *v.uses[3].as<double>() = sum;
+}
+
+void backward(const SegmentViews& v) {
+  const auto weight = floats(v.uses[0]), in = floats(v.uses[1]), dy = floats(v.uses[2]), dx = floats(v.uses[3]);
+  for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = 0.5f * dy[i] + 1e-3f * at(weight, i);
+  contribution(floats(v.uses[4]), dy, mean(in));
+}
+
+void backward_embedding(const SegmentViews& v) {
+  const auto dy = floats(v.uses[1]);
+  contribution(floats(v.uses[2]), dy, static_cast<float>(v.uses[0].as<std::int32_t>()[0]));
+}
+
+}  // namespace
+
+void ToyModel::run(const Segment& segment, const SegmentViews& views, const StepArgs& args, Stream&) {
+  std::ranges::fill(views.scratch, std::byte{0xab});
+  switch (segment.kind) {
+    case SegmentKind::forward: return segment.block == 0 ? embed(views) : layer(views);
+    case SegmentKind::loss: return loss(views, args);
+    case SegmentKind::score: return score(views, args);
+    case SegmentKind::backward: return segment.block == 0 ? backward_embedding(views) : backward(views);
+    default: return;
+  }
+}
+
+void ToyOptimizer::update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars, Stream&) {
+  const auto gradient = floats(tile.gradient), master = floats(tile.master), m = floats(tile.moment1), s = floats(tile.moment2);
+  if (scalars.apply != 0)
+    for (std::size_t i = 0; i < master.size(); ++i) {
+      const float g = gradient[i] * scalars.clip_factor;
+      m[i] = 0.9f * m[i] + g;
+      s[i] = 0.99f * s[i] + g * g;
+      master[i] -= hyper.learning_rate * m[i] / (1 + s[i]);
+    }
+  std::memcpy(tile.weight.data, tile.master.data, static_cast<std::size_t>(tile.master.bytes()));
+}
+
+}  // namespace strata::testing

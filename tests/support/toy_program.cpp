@@ -1,0 +1,132 @@
+#include "support/toy_program.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace strata::testing {
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(const ToyShape& shape) : shape_(shape) {}
+
+  Program build() {
+    program_.tile_elements = shape_.tile_elements;
+    program_.contribution_dtype = DType::f32;
+    for (int block = 0; block < num_blocks(); ++block) {
+      program_.blocks.push_back(fmt::format("block{}", block));
+      weights_.push_back(add(Role::weight, block, -1, DType::f32, elements(block)));
+      gradients_.push_back(add(Role::gradient, block, -1, DType::f32, elements(block)));
+    }
+    for (int m = 0; m < shape_.micro_batches; ++m) micro_batch(m);
+    optimizer();
+    program_.sequences.push_back(train_);
+    score();
+    return program_;
+  }
+
+ private:
+  int num_blocks() const { return shape_.layers + 2; }
+  int head() const { return shape_.layers + 1; }
+  std::int64_t elements(int block) const {
+    if (block == 0) return shape_.embedding_elements;
+    return block == head() ? 128 : shape_.layer_elements;
+  }
+
+  ShardId add(Role role, int block, int micro_batch, DType dtype, std::int64_t count) {
+    Shard shard;
+    shard.role = role;
+    shard.block = block;
+    shard.micro_batch = micro_batch;
+    shard.dtype = dtype;
+    shard.count = count;
+    shard.name = fmt::format("{}/{}{}", role_name(role), block, micro_batch < 0 ? "" : fmt::format("#{}", micro_batch));
+    return program_.add(std::move(shard));
+  }
+
+  void segment(Sequence& sequence, SegmentKind kind, int block, int micro_batch, std::vector<Use> uses) {
+    Segment s;
+    s.kind = kind;
+    s.block = block;
+    s.micro_batch = micro_batch;
+    s.uses = std::move(uses);
+    s.scratch_bytes = 512;
+    s.name = fmt::format("{} block{} micro-batch {}", segment_kind_name(kind), block, micro_batch);
+    sequence.segments.push_back(program_.add(std::move(s)));
+  }
+
+  void micro_batch(int m) {
+    const std::int64_t count = shape_.tokens * shape_.hidden;
+    const ShardId input = add(Role::input, -1, m, DType::i32, 3 * shape_.tokens);
+    const ShardId loss = add(Role::metric, head(), m, DType::f64, 1);
+    std::vector<ShardId> acts, grads;
+    for (int block = 0; block < head(); ++block) {
+      acts.push_back(add(Role::activation, block, m, DType::f32, count));
+      grads.push_back(add(Role::activation_gradient, block, m, DType::f32, count));
+    }
+    const auto at = [](std::vector<ShardId>& v, int i) { return v[static_cast<std::size_t>(i)]; };
+    segment(train_, SegmentKind::forward, 0, m, {{at(weights_, 0), Access::read}, {input, Access::read}, {at(acts, 0), Access::produce}});
+    for (int b = 1; b < head(); ++b)
+      segment(train_, SegmentKind::forward, b, m, {{at(weights_, b), Access::read}, {at(acts, b - 1), Access::read}, {at(acts, b), Access::produce}});
+    std::vector<Use> uses{{at(weights_, head()), Access::read}, {at(acts, head() - 1), Access::read}, {input, Access::read},
+                          {loss, Access::produce}, {at(grads, head() - 1), Access::produce}, {at(gradients_, head()), Access::accumulate}};
+    if (shape_.tied) {
+      uses.push_back({at(weights_, 0), Access::read});
+      uses.push_back({at(gradients_, 0), Access::accumulate});
+    }
+    segment(train_, SegmentKind::loss, head(), m, uses);
+    for (int b = head() - 1; b > 0; --b)
+      segment(train_, SegmentKind::backward, b, m, {{at(weights_, b), Access::read}, {at(acts, b - 1), Access::read}, {at(grads, b), Access::read},
+                                                    {at(grads, b - 1), Access::produce}, {at(gradients_, b), Access::accumulate}});
+    segment(train_, SegmentKind::backward, 0, m, {{input, Access::read}, {at(grads, 0), Access::read}, {at(gradients_, 0), Access::accumulate}});
+  }
+
+  void optimizer() {
+    Segment norm;
+    norm.kind = SegmentKind::norm;
+    norm.name = "norm";
+    for (ShardId g : gradients_) norm.uses.push_back({g, Access::read});
+    train_.segments.push_back(program_.add(norm));
+    for (int block = 0; block < num_blocks(); ++block) {
+      const ShardId master = add(Role::master, block, -1, DType::f32, elements(block));
+      const ShardId m1 = add(Role::moment1, block, -1, DType::f32, elements(block));
+      const ShardId m2 = add(Role::moment2, block, -1, DType::f32, elements(block));
+      for (int tile = 0; tile < program_.num_tiles(master); ++tile) {
+        Segment s;
+        s.kind = SegmentKind::update;
+        s.block = block;
+        s.tile = tile;
+        s.name = fmt::format("update block{} tile {}", block, tile);
+        s.uses = {{gradients_[static_cast<std::size_t>(block)], Access::read, tile}, {master, Access::update, tile}, {m1, Access::update, tile},
+                  {m2, Access::update, tile}, {weights_[static_cast<std::size_t>(block)], Access::produce, tile}};
+        train_.segments.push_back(program_.add(std::move(s)));
+      }
+    }
+  }
+
+  void score() {
+    Sequence eval{"eval", {}};
+    const ShardId input = program_.find(Role::input, -1, 0);
+    for (int b = 0; b < head(); ++b) {
+      const ShardId before = b == 0 ? input : program_.find(Role::activation, b - 1, 0);
+      segment(eval, SegmentKind::forward, b, 0, {{weights_[static_cast<std::size_t>(b)], Access::read}, {before, Access::read},
+                                                 {program_.find(Role::activation, b, 0), Access::produce}});
+    }
+    segment(eval, SegmentKind::score, head(), 0, {{weights_[static_cast<std::size_t>(head())], Access::read},
+                                                  {program_.find(Role::activation, head() - 1, 0), Access::read}, {input, Access::read},
+                                                  {program_.find(Role::metric, head(), 0), Access::produce}});
+    program_.sequences.push_back(eval);
+  }
+
+  ToyShape shape_;
+  Program program_;
+  Sequence train_{"train", {}};
+  std::vector<ShardId> weights_, gradients_;
+};
+
+}  // namespace
+
+Program make_toy_program(const ToyShape& shape) { return Builder(shape).build(); }
+
+}  // namespace strata::testing

@@ -1,0 +1,175 @@
+#include <nlohmann/json.hpp>
+
+#include "checkpoint_testing.hpp"
+#include "strata/checkpoint/hf_folder.hpp"
+#include "strata/checkpoint/llama_tensors.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+json minimal() {
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"vocab_size", 100},
+          {"hidden_size", 64},
+          {"intermediate_size", 96},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}};
+}
+
+json with(const json& changes) {
+  json config = minimal();
+  config.update(changes);
+  return config;
+}
+
+HfConfig parse(const json& changes) { return parse_hf_config(with(changes).dump(), "config.json"); }
+
+template <typename Expected>
+std::string complaint(const json& changes) {
+  return error_of<Expected>([&] { parse(changes); });
+}
+
+TEST(HfConfig, TakesTransformersDefaultsForWhatIsAbsent) {
+  const HfConfig config = parse(json::object());
+  EXPECT_EQ(config.num_key_value_heads, 4);
+  EXPECT_EQ(config.head_dim, 16);
+  EXPECT_EQ(config.max_position_embeddings, 2048);
+  EXPECT_EQ(config.rms_norm_eps, 1e-6);
+  EXPECT_EQ(config.rope_theta, 10000);
+  EXPECT_EQ(config.rope_type, "default");
+  EXPECT_FALSE(config.tie_word_embeddings || config.attention_bias || config.mlp_bias);
+}
+
+TEST(HfConfig, ReadsWhatIsStated) {
+  const HfConfig config = parse({{"num_key_value_heads", 2},
+                                 {"head_dim", 32},
+                                 {"max_position_embeddings", 77},
+                                 {"rms_norm_eps", 1e-5},
+                                 {"tie_word_embeddings", true},
+                                 {"attention_bias", true},
+                                 {"mlp_bias", true},
+                                 {"initializer_range", 0.1},
+                                 {"rope_theta", 5e5}});
+  EXPECT_EQ(config.num_key_value_heads, 2);
+  EXPECT_EQ(config.head_dim, 32);
+  EXPECT_EQ(config.max_position_embeddings, 77);
+  EXPECT_EQ(config.rms_norm_eps, 1e-5);
+  EXPECT_TRUE(config.tie_word_embeddings && config.attention_bias && config.mlp_bias);
+  EXPECT_EQ(config.initializer_range, 0.1);
+  EXPECT_EQ(config.rope_theta, 5e5);
+}
+
+TEST(HfConfig, TreatsNullAsAbsent) {
+  const HfConfig config = parse({{"num_key_value_heads", nullptr}, {"head_dim", nullptr}});
+  EXPECT_EQ(config.num_key_value_heads, 4);
+  EXPECT_EQ(config.head_dim, 16);
+}
+
+TEST(HfConfig, ReadsOneTokenIdOrAList) {
+  EXPECT_THAT(parse({{"eos_token_id", 2}}).eos_token_ids, ElementsAre(2));
+  EXPECT_THAT(parse({{"eos_token_id", {5, 6, 7}}}).eos_token_ids, ElementsAre(5, 6, 7));
+  EXPECT_TRUE(parse({{"eos_token_id", nullptr}}).eos_token_ids.empty());
+  EXPECT_THAT(complaint<FormatError>({{"eos_token_id", "</s>"}}), HasSubstr("eos_token_id"));
+  EXPECT_THAT(complaint<FormatError>({{"eos_token_id", {1, 2.5}}}), HasSubstr("eos_token_id"));
+}
+
+TEST(HfConfig, ReadsEitherDtypeSpellingUnlessTheyDisagree) {
+  EXPECT_EQ(parse({{"torch_dtype", "float16"}}).dtype, "float16");
+  EXPECT_EQ(parse({{"dtype", "bfloat16"}}).dtype, "bfloat16");
+  EXPECT_EQ(parse({{"dtype", "float32"}, {"torch_dtype", "float32"}}).dtype, "float32");
+  EXPECT_THAT(complaint<ConfigError>({{"dtype", "float32"}, {"torch_dtype", "float16"}}),
+              HasSubstr("disagree"));
+}
+
+TEST(HfConfig, RefusesOtherClassesByName) {
+  for (const char* name : {"Qwen2ForCausalLM", "MistralForCausalLM", "Qwen3ForCausalLM",
+                           "GemmaForCausalLM", "LlamaForSequenceClassification"}) {
+    EXPECT_THAT(complaint<ConfigError>({{"architectures", {name}}}), HasSubstr(name));
+  }
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", {"Qwen2ForCausalLM"}}}), HasSubstr("bias"));
+}
+
+TEST(HfConfig, FallsBackOnTheModelTypeAndRefusesOthers) {
+  EXPECT_EQ(parse({{"architectures", nullptr}, {"model_type", "llama"}}).architecture,
+            "LlamaForCausalLM");
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}, {"model_type", "qwen2"}}),
+              HasSubstr("qwen2"));
+  EXPECT_THAT(complaint<ConfigError>({{"model_type", "mistral"}}), HasSubstr("mistral"));
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}}), HasSubstr("model_type"));
+}
+
+TEST(HfConfig, RefusesWhatWouldBeIgnored) {
+  EXPECT_THAT(complaint<ConfigError>({{"hidden_act", "gelu"}}), HasSubstr("gelu"));
+  EXPECT_THAT(complaint<ConfigError>({{"attention_dropout", 0.1}}), HasSubstr("attention_dropout"));
+  EXPECT_THAT(complaint<ConfigError>({{"text_config", json::object()}}), HasSubstr("multimodal"));
+  EXPECT_THAT(complaint<ConfigError>({{"quantization_config", {{"bits", 4}}}}),
+              HasSubstr("quantiz"));
+  EXPECT_THAT(complaint<ConfigError>({{"sliding_window", 4096}}), HasSubstr("sliding_window"));
+  EXPECT_NO_THROW(parse({{"sliding_window", nullptr}}));
+}
+
+TEST(HfConfig, RefusesSizesOutOfRangeAndContradictions) {
+  EXPECT_THAT(complaint<ConfigError>({{"hidden_size", 0}}), HasSubstr("hidden_size"));
+  EXPECT_THAT(complaint<ConfigError>({{"hidden_size", nullptr}}), HasSubstr("hidden_size"));
+  EXPECT_THAT(complaint<ConfigError>({{"vocab_size", std::uint64_t{1} << 63}}),
+              HasSubstr("9223372036854775808"));
+  EXPECT_THAT(complaint<ConfigError>({{"vocab_size", -5}}), HasSubstr("-5"));
+  EXPECT_THAT(complaint<ConfigError>({{"num_key_value_heads", 3}}), HasSubstr("multiple"));
+  EXPECT_THAT(complaint<ConfigError>({{"num_attention_heads", 5}}), HasSubstr("head_dim"));
+  EXPECT_THAT(complaint<ConfigError>({{"head_dim", 15}}), HasSubstr("even"));
+  EXPECT_THAT(complaint<ConfigError>({{"rms_norm_eps", -1.0}}), HasSubstr("rms_norm_eps"));
+  EXPECT_THAT(complaint<ConfigError>({{"vocab_size", 2147483647}, {"hidden_size", 2147483640}}),
+              HasSubstr("parameters"));
+}
+
+TEST(HfConfig, RefusesFieldsOfTheWrongType) {
+  EXPECT_THAT(complaint<FormatError>({{"hidden_size", "64"}}), HasSubstr("hidden_size"));
+  EXPECT_THAT(complaint<FormatError>({{"hidden_size", 64.0}}), HasSubstr("hidden_size"));
+  EXPECT_THAT(complaint<FormatError>({{"tie_word_embeddings", 1}}), HasSubstr("tie_word"));
+  EXPECT_THAT(complaint<FormatError>({{"architectures", "LlamaForCausalLM"}}),
+              HasSubstr("architectures"));
+  EXPECT_THAT(complaint<FormatError>({{"torch_dtype", 16}}), HasSubstr("torch_dtype"));
+}
+
+TEST(HfConfig, RefusesBrokenText) {
+  const auto complaint_of = [](const std::string& text) {
+    return error_of<FormatError>([&] { parse_hf_config(text, "the file"); });
+  };
+  EXPECT_THAT(complaint_of("{"), HasSubstr("the file"));
+  EXPECT_THAT(complaint_of("[]"), HasSubstr("object"));
+  EXPECT_THAT(complaint_of(R"({"hidden_size":64,"hidden_size":65})"), HasSubstr("duplicate"));
+  EXPECT_THAT(complaint_of(R"({"rms_norm_eps":1e999})"), HasSubstr("JSON"));
+}
+
+TEST(HfConfig, RefusesAHugeFile) {
+  const TempFolder folder;
+  write_bytes(folder / "config.json", "{}");
+  std::filesystem::resize_file(folder / "config.json", 1 << 30);
+  EXPECT_THAT(error_of<FormatError>([&] { read_hf_config(folder.path()); }), HasSubstr("at most"));
+}
+
+TEST(HfConfig, TextOfEveryPresetReadsBackEqual) {
+  for (const std::string& name : random_model_presets()) {
+    const HfConfig config = random_model_preset(name);
+    const HfConfig back = parse_hf_config(hf_config_text(config, DType::bf16), name);
+    EXPECT_EQ(hf_config_text(back, DType::bf16), hf_config_text(config, DType::bf16));
+    EXPECT_EQ(num_parameters(back), num_parameters(config));
+    EXPECT_EQ(back.dtype, "bfloat16");
+  }
+}
+
+TEST(HfConfig, CountsTheParametersOfKnownModels) {
+  EXPECT_EQ(num_parameters(random_model_preset("llama3-70b")), 70'553'706'496);
+  EXPECT_EQ(num_parameters(random_model_preset("llama3-8b")), 8'030'261'248);
+  EXPECT_EQ(num_parameters(random_model_preset("llama3.2-1b")), 1'235'814'400);
+  EXPECT_EQ(num_parameters(random_model_preset("smollm2-135m")), 134'515'008);
+}
+
+}  // namespace
+}  // namespace strata

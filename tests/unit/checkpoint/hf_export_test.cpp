@@ -1,0 +1,200 @@
+#include <nlohmann/json.hpp>
+
+#include "checkpoint_testing.hpp"
+#include "file_size_limit.hpp"
+#include "src/checkpoint/config_dtype.hpp"
+#include "src/checkpoint/elements.hpp"
+#include "strata/checkpoint/llama_tensors.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+// A base folder with weights and all the files that travel, and some that do not.
+class HfExport : public testing::Test {
+ protected:
+  HfExport() {
+    make_random_model(base_, {.config = random_model_preset("tiny")});
+    for (const char* name : copied_)
+      write_bytes(base_ / name, std::string("bytes of ").append(name));
+    for (const char* name : {"README.md", "training_args.bin", "optimizer.pt"}) {
+      write_bytes(base_ / name, "stays");
+    }
+    tensors_ = llama_tensors(read_hf_config(base_));
+  }
+
+  TensorSource source_of(const HfWeights& weights) const {
+    return [&weights](const std::string& name, std::int64_t first, DType dtype,
+                      std::span<std::byte> target) {
+      std::vector<float> values(target.size() / static_cast<std::size_t>(dtype_bytes(dtype)));
+      weights.read_f32(name, first, values);
+      from_f32(values, dtype, target);
+    };
+  }
+
+  void export_to(const fs::path& target, const ExportOptions& options = {}) const {
+    const HfWeights weights(base_, tensors_);
+    export_hf_folder(base_, target, tensors_, source_of(weights), options);
+  }
+
+  void expect_equal_weights(const fs::path& folder) const {
+    const HfWeights before(base_, tensors_), after(folder, tensors_);
+    for (const ExpectedTensor& tensor : tensors_) {
+      std::vector<float> a(static_cast<std::size_t>(element_count(tensor))), b(a.size());
+      before.read_f32(tensor.name, 0, a);
+      after.read_f32(tensor.name, 0, b);
+      ASSERT_EQ(a, b) << tensor.name;
+    }
+  }
+
+  std::vector<std::string> entries() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  static constexpr std::array copied_{"generation_config.json",
+                                      "tokenizer.json",
+                                      "tokenizer_config.json",
+                                      "special_tokens_map.json",
+                                      "added_tokens.json",
+                                      "tokenizer.model",
+                                      "vocab.json",
+                                      "merges.txt",
+                                      "chat_template.jinja",
+                                      "chat_template.json",
+                                      "LICENSE",
+                                      "LICENSE.txt",
+                                      "USE_POLICY.md",
+                                      "NOTICE"};
+  TempFolder folder_;
+  fs::path base_ = folder_ / "base";
+  std::vector<ExpectedTensor> tensors_;
+};
+
+TEST_F(HfExport, ReopensEqual) {
+  export_to(folder_ / "out");
+  EXPECT_TRUE(fs::exists(folder_ / "out" / "model.safetensors"));
+  expect_equal_weights(folder_ / "out");
+  EXPECT_EQ(read_bytes(folder_ / "out" / "model.safetensors"),
+            read_bytes(base_ / "model.safetensors"));
+}
+
+TEST_F(HfExport, ReopensEqualFromShards) {
+  export_to(folder_ / "out", {.shard_bytes = 50'000});
+  EXPECT_TRUE(fs::exists(folder_ / "out" / "model.safetensors.index.json"));
+  EXPECT_FALSE(fs::exists(folder_ / "out" / "model.safetensors"));
+  expect_equal_weights(folder_ / "out");
+}
+
+TEST_F(HfExport, CopiesTokenizerGenerationAndLicenceFilesByteForByte) {
+  export_to(folder_ / "out");
+  for (const char* name : copied_) {
+    EXPECT_EQ(read_bytes(folder_ / "out" / name), std::string("bytes of ").append(name));
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "out" / "README.md"));
+  EXPECT_FALSE(fs::exists(folder_ / "out" / "training_args.bin"));
+}
+
+TEST_F(HfExport, KeepsTheConfigsBytesWhenTheDtypeIsTheSame) {
+  std::string odd = read_bytes(base_ / "config.json");
+  odd.insert(1, "\n\t \"unknown_key\" : [1.50, {\"dtype\": \"x\"}] ,");
+  write_bytes(base_ / "config.json", odd);
+  export_to(folder_ / "out");
+  EXPECT_EQ(read_bytes(folder_ / "out" / "config.json"), odd);
+}
+
+TEST_F(HfExport, ChangesOnlyTheDtypeOfTheConfig) {
+  export_to(folder_ / "out", {.dtype = DType::f32});
+  std::string expected = read_bytes(base_ / "config.json");
+  const std::string old = "\"torch_dtype\": \"bfloat16\"";
+  expected.replace(expected.find(old), old.size(), "\"torch_dtype\": \"float32\"");
+  EXPECT_EQ(read_bytes(folder_ / "out" / "config.json"), expected);
+  const SafetensorsReader reader(folder_ / "out" / "model.safetensors");
+  EXPECT_EQ(reader.tensors()[0].dtype, DType::f32);
+  expect_equal_weights(folder_ / "out");
+}
+
+TEST_F(HfExport, WritesTheCardAsReadme) {
+  export_to(folder_ / "out", {.card = "# A card\n"});
+  EXPECT_EQ(read_bytes(folder_ / "out" / "README.md"), "# A card\n");
+}
+
+TEST_F(HfExport, RefusesAnExistingTarget) {
+  fs::create_directory(folder_ / "out");
+  const auto text = error_of<ConfigError>([&] { export_to(folder_ / "out/"); });
+  EXPECT_THAT(text, HasSubstr("exists already; choose another"));
+  EXPECT_TRUE(fs::is_empty(folder_ / "out"));
+  fs::create_symlink(folder_ / "nowhere", folder_ / "link");
+  error_of<ConfigError>([&] { export_to(folder_ / "link"); });
+}
+
+TEST_F(HfExport, MakesTheParentsOfTheTarget) {
+  export_to(folder_ / "deep/er/out");
+  expect_equal_weights(folder_ / "deep/er/out");
+}
+
+TEST_F(HfExport, LeavesNothingBehindWhenAWriteFails) {
+  std::string text;
+  {
+    const FileSizeLimit limit(64 * 1024);
+    text = error_of<SystemError>([&] { export_to(folder_ / "out"); });
+  }
+  EXPECT_THAT(text, HasSubstr("bytes) free"));
+  EXPECT_THAT(text, HasSubstr("model.safetensors"));
+  EXPECT_THAT(entries(), ElementsAre("base"));
+}
+
+TEST_F(HfExport, LeavesNothingBehindWhenTheSourceFails) {
+  const TensorSource broken = [](const std::string&, std::int64_t, DType, std::span<std::byte>) {
+    throw ConfigError("the source is broken");
+  };
+  error_of<ConfigError>([&] { export_hf_folder(base_, folder_ / "out", tensors_, broken, {}); });
+  EXPECT_THAT(entries(), ElementsAre("base"));
+}
+
+TEST_F(HfExport, AsksForATensorInPiecesOfBoundedSize) {
+  const std::vector<ExpectedTensor> large{{"w", {3, 1 << 20}}};
+  std::int64_t next = 0;
+  const TensorSource source = [&](const std::string&, std::int64_t first, DType dtype,
+                                  std::span<std::byte> target) {
+    EXPECT_EQ(first, next);
+    EXPECT_LE(target.size(), 4u << 20);
+    next = first + std::ssize(target) / dtype_bytes(dtype);
+  };
+  export_hf_folder(base_, folder_ / "out", large, source, {.dtype = DType::f32});
+  EXPECT_EQ(next, 3 << 20);
+}
+
+TEST_F(HfExport, PutsATensorLargerThanAShardInItsOwnFile) {
+  export_to(folder_ / "out", {.shard_bytes = 1});
+  const auto index = nlohmann::json::parse(
+      read_bytes(folder_ / "out" / "model.safetensors.index.json"))["weight_map"];
+  EXPECT_EQ(index.size(), tensors_.size());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "out"), fs::directory_iterator()),
+            std::ssize(tensors_) + std::ssize(copied_) + 2);
+}
+
+TEST(ConfigDtype, ChangesBothSpellingsAtTheRootAlone) {
+  const std::string text = R"({"a":{"dtype":"x"},"dtype" : "float16","b":["dtype","torch_dtype"],)"
+                           R"("c":"dtype","d\"dtype":1,"torch_dtype":"float16","dtype2":"y"})";
+  EXPECT_EQ(with_config_dtype(text, "float32"),
+            R"({"a":{"dtype":"x"},"dtype" : "float32","b":["dtype","torch_dtype"],)"
+            R"("c":"dtype","d\"dtype":1,"torch_dtype":"float32","dtype2":"y"})");
+}
+
+TEST(ConfigDtype, LeavesAbsentAndNullAlone) {
+  for (const std::string text : {R"({"torch_dtype":null,"x":"y"})", "{}", R"({"dtype":null})"}) {
+    EXPECT_EQ(with_config_dtype(text, "float32"), text);
+  }
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,204 @@
+#include "kernels/cpu/attention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "contract/kernels/kernels_harness.hpp"
+#include "kernels/cpu/parallel.hpp"
+
+namespace strata::testing {
+namespace {
+
+struct AttentionCase {
+  std::string name;
+  std::int64_t t, q, g, d;
+  std::vector<std::int32_t> document_starts;  // of the documents, not of the tokens
+};
+
+// Within one tile and across tiles of queries and keys; documents that begin within, at and after a
+// block.
+std::vector<AttentionCase> attention_cases() {
+  return {{"one token", 1, 1, 1, 8, {0}},
+          {"odd sizes", 37, 6, 2, 6, {0}},
+          {"documents", 150, 4, 2, 8, {0, 1, 70, 128}},
+          {"each token alone", 70, 2, 1, 8,
+           [] {
+             std::vector<std::int32_t> starts(70);
+             for (std::size_t i = 0; i < 70; ++i) starts[i] = static_cast<std::int32_t>(i);
+             return starts;
+           }()},
+          {"several tiles of keys", 700, 2, 1, 16, {0}},
+          {"a document that begins in a later tile", 640, 1, 1, 8, {0, 600}},
+          {"usual head", 130, 3, 1, 64, {0, 100}},
+          {"wide head", 65, 2, 2, 128, {0}}};
+}
+
+struct AttentionTensors {
+  AttentionTensors(const AttentionCase& c, DType dtype, std::uint64_t seed) : random(seed, 0) {
+    for (Tensor* query_shaped : {&q, &dout})
+      *query_shaped = random_normal(random, dtype, {c.t, c.q, c.d});
+    for (Tensor* key_shaped : {&k, &v}) *key_shaped = random_normal(random, dtype, {c.t, c.g, c.d});
+    for (Tensor* result : {&out, &dq}) *result = Tensor(dtype, {c.t, c.q, c.d});
+    for (Tensor* result : {&dk, &dv}) *result = Tensor(dtype, {c.t, c.g, c.d});
+    lse = Tensor(DType::f32, {c.q, c.t});
+    std::vector<std::int32_t> of_tokens;
+    std::size_t next = 0;
+    for (std::int64_t token = 0; token < c.t; ++token) {
+      while (next < c.document_starts.size() && c.document_starts[next] <= token) ++next;
+      of_tokens.push_back(c.document_starts[next - 1]);
+    }
+    starts = integers(of_tokens);
+    scale = 1 / std::sqrt(static_cast<float>(c.d));
+  }
+
+  AttentionArgs args(std::span<std::byte> scratch) const {
+    return {.q_tqd = q,
+            .k_tgd = k,
+            .v_tgd = v,
+            .document_start_t = starts,
+            .scale = scale,
+            .out_tqd = out,
+            .lse_qt = lse,
+            .dout_tqd = dout,
+            .dq_tqd = dq,
+            .dk_tgd = dk,
+            .dv_tgd = dv,
+            .scratch = scratch};
+  }
+
+  PhiloxStream random;
+  Tensor q{DType::f32, {1}}, k{DType::f32, {1}}, v{DType::f32, {1}}, out{DType::f32, {1}},
+      dout{DType::f32, {1}};
+  Tensor dq{DType::f32, {1}}, dk{DType::f32, {1}}, dv{DType::f32, {1}}, lse{DType::f32, {1}},
+      starts{DType::i32, {1}};
+  float scale = 1;
+};
+
+// The textbook, in double, one head and one query at a time.
+struct Oracle {
+  Oracle(const AttentionCase& c, const AttentionTensors& in)
+      : out(zeros(DType::f64, {c.t, c.q, c.d})),
+        lse(zeros(DType::f64, {c.q, c.t})),
+        dq(zeros(DType::f64, {c.t, c.q, c.d})),
+        dk(zeros(DType::f64, {c.t, c.g, c.d})),
+        dv(zeros(DType::f64, {c.t, c.g, c.d})) {
+    for (std::int64_t head = 0; head < c.q; ++head) {
+      for (std::int64_t token = 0; token < c.t; ++token) visit(c, in, head, token);
+    }
+  }
+
+  void visit(const AttentionCase& c, const AttentionTensors& in, std::int64_t head,
+             std::int64_t token) {
+    const auto first = static_cast<std::int64_t>(in.starts.at(token));
+    const std::int64_t row = (token * c.q + head) * c.d;
+    const auto key_row = [&](std::int64_t key) { return (key * c.g + head / (c.q / c.g)) * c.d; };
+    std::vector<double> p, dp;
+    double sum = 0, delta = 0;
+    for (std::int64_t key = first; key <= token; ++key) {
+      p.push_back(std::exp(in.scale * dot(in.q, row, in.k, key_row(key), c.d)));
+      dp.push_back(dot(in.dout, row, in.v, key_row(key), c.d));
+      sum += p.back();
+    }
+    lse.set(head * c.t + token, std::log(sum));
+    for (std::size_t i = 0; i < p.size(); ++i) delta += (p[i] /= sum) * dp[i];
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      const std::int64_t key = key_row(first + static_cast<std::int64_t>(i));
+      const double ds = p[i] * (dp[i] - delta) * in.scale;
+      for (std::int64_t j = 0; j < c.d; ++j) {
+        add(out, row + j, p[i] * in.v.at(key + j));
+        add(dv, key + j, p[i] * in.dout.at(row + j));
+        add(dq, row + j, ds * in.k.at(key + j));
+        add(dk, key + j, ds * in.q.at(row + j));
+      }
+    }
+  }
+
+  static void add(Tensor& tensor, std::int64_t i, double value) {
+    tensor.set(i, tensor.at(i) + value);
+  }
+  static double dot(const Tensor& a, std::int64_t a_at, const Tensor& b, std::int64_t b_at,
+                    std::int64_t count) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < count; ++j) sum += a.at(a_at + j) * b.at(b_at + j);
+    return sum;
+  }
+
+  Tensor out, lse, dq, dk, dv;
+};
+
+// A score gradient is a difference of numbers near 1, so its error does not shrink with it.
+void expect_near(const Tensor& actual, const Tensor& expected, double tolerance,
+                 const std::string& what) {
+  double squares = 0;
+  for (std::int64_t i = 0; i < expected.count(); ++i) squares += expected.at(i) * expected.at(i);
+  const double typical = std::sqrt(squares / static_cast<double>(expected.count()));
+  for (std::int64_t i = 0; i < actual.count(); ++i) {
+    const double size = std::max({std::abs(expected.at(i)), typical, 0.1});
+    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * size) << what << ", element " << i;
+  }
+}
+
+Scratch scratch_for(const AttentionCase& c) {
+  return Scratch(cpu::attention_scratch_bytes(c.t, c.q, c.g, c.d));
+}
+
+TEST(Attention, AgreesWithTheTextbook) {
+  cpu::Parallel parallel(2);
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    for (const AttentionCase& c : attention_cases()) {
+      const AttentionTensors tensors(c, dtype, 11);
+      const Oracle oracle(c, tensors);
+      Scratch scratch = scratch_for(c);
+      cpu::attention_forward(parallel, tensors.args({}));
+      cpu::attention_backward(parallel, tensors.args(scratch.span()));
+      // In bf16, probabilities, score gradients and the out that backward reads are rounded too.
+      const double tolerance = dtype == DType::f32 ? 1e-5 : 0x1p-5;
+      const std::string what = c.name + " " + std::string(dtype_name(dtype)) + " ";
+      expect_near(tensors.out, oracle.out, tolerance, what + "out");
+      expect_close(tensors.lse, oracle.lse, what + "lse");
+      expect_near(tensors.dq, oracle.dq, tolerance, what + "dq");
+      expect_near(tensors.dk, oracle.dk, tolerance, what + "dk");
+      expect_near(tensors.dv, oracle.dv, tolerance, what + "dv");
+    }
+  }
+}
+
+TEST(Attention, IsStableForLargeScores) {
+  const AttentionCase c{"large", 600, 1, 1, 8, {0}};
+  AttentionTensors tensors(c, DType::f32, 5);
+  for (std::int64_t i = 0; i < tensors.q.count(); ++i) tensors.q.set(i, tensors.q.at(i) * 30);
+  const Oracle oracle(c, tensors);
+  cpu::Parallel parallel(2);
+  cpu::attention_forward(parallel, tensors.args({}));
+  expect_close(tensors.out, oracle.out, 1e-4, "out");
+  expect_close(tensors.lse, oracle.lse, 1e-4, "lse");
+}
+
+TEST(Attention, GivesTheSameBitsForAnyNumberOfThreads) {
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    const AttentionCase c{"threads", 300, 6, 2, 16, {0, 90}};
+    std::vector<std::string> bits;
+    for (int threads : {1, 2, 5}) {
+      const AttentionTensors tensors(c, dtype, 23);
+      cpu::Parallel parallel(threads);
+      Scratch scratch = scratch_for(c);
+      cpu::attention_forward(parallel, tensors.args({}));
+      cpu::attention_backward(parallel, tensors.args(scratch.span()));
+      bits.push_back(tensors.out.bits() + tensors.lse.bits() + tensors.dq.bits() +
+                     tensors.dk.bits() + tensors.dv.bits());
+    }
+    EXPECT_EQ(bits[0], bits[1]);
+    EXPECT_EQ(bits[0], bits[2]);
+  }
+}
+
+TEST(Attention, NeedsScratchThatGrowsWithTokensAlone) {
+  const std::uint64_t one = cpu::attention_scratch_bytes(1 << 10, 8, 2, 64);
+  const std::uint64_t twice = cpu::attention_scratch_bytes(1 << 11, 8, 2, 64);
+  EXPECT_LE(twice, 2 * one);
+}
+
+}  // namespace
+}  // namespace strata::testing

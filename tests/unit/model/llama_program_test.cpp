@@ -1,0 +1,190 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "strata/core/bytes.hpp"
+#include "unit/model/tiny_llama.hpp"
+
+namespace strata::test {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr std::int64_t num_tokens = 16;
+
+struct Declared {
+  Program program;
+  Sequence sequence;
+};
+
+Declared declare_train(const LlamaConfig& config, int micro_batches, DType dtype = DType::bf16) {
+  const auto kernels = make_ref_kernels();
+  const auto model = make_llama(config, {dtype, num_tokens, 0}, *kernels);
+  Declared declared;
+  model->declare_state(declared.program, micro_batches);
+  for (int i = 0; i < micro_batches; ++i) {
+    model->declare_forward_backward(declared.program, declared.sequence, i);
+  }
+  return declared;
+}
+
+LlamaConfig tied_llama() {
+  LlamaConfig config = tiny_llama();
+  config.tie_word_embeddings = true;
+  return config;
+}
+
+std::vector<std::string> segment_names(const Declared& declared) {
+  std::vector<std::string> names;
+  for (SegmentId id : declared.sequence.segments) {
+    names.push_back(declared.program.segment(id).name);
+  }
+  return names;
+}
+
+// "read weight/layers.0", in order.
+std::vector<std::string> uses(const Declared& declared, std::size_t segment) {
+  static constexpr const char* words[] = {"read ", "produce ", "accumulate ", "update "};
+  std::vector<std::string> found;
+  for (const Use& use : declared.program.segment(declared.sequence.segments[segment]).uses) {
+    found.push_back(words[static_cast<std::size_t>(use.access)] +
+                    declared.program.shard(use.shard).name);
+  }
+  return found;
+}
+
+DType gradient_dtype(const Program& program, int block) {
+  return program.shard(program.find(Role::gradient, block)).dtype;
+}
+
+TEST(LlamaProgram, IsValidForTiedAndUntiedModels) {
+  EXPECT_NO_THROW(validate(declare_train(tiny_llama(), 2).program));
+  EXPECT_NO_THROW(validate(declare_train(tied_llama(), 2).program));
+}
+
+TEST(LlamaProgram, RunsForwardLossAndBackwardOfEachMicroBatch) {
+  EXPECT_THAT(segment_names(declare_train(tiny_llama(), 1)),
+              ElementsAre("forward embedding micro-batch 0", "forward layers.0 micro-batch 0",
+                          "forward layers.1 micro-batch 0", "loss head micro-batch 0",
+                          "backward layers.1 micro-batch 0", "backward layers.0 micro-batch 0",
+                          "backward embedding micro-batch 0"));
+  EXPECT_EQ(declare_train(tiny_llama(), 3).sequence.segments.size(), 21u);
+}
+
+TEST(LlamaProgram, KeepsTheOrderOfUsesThatItDocuments) {
+  const Declared declared = declare_train(tiny_llama(), 1);
+  EXPECT_THAT(uses(declared, 0), ElementsAre("read weight/embedding", "read input/micro-batch 0",
+                                             "produce activation/embedding/micro-batch 0"));
+  EXPECT_THAT(uses(declared, 1), ElementsAre("read weight/layers.0", "read input/micro-batch 0",
+                                             "read activation/embedding/micro-batch 0",
+                                             "produce activation/layers.0/micro-batch 0"));
+  EXPECT_THAT(uses(declared, 5), ElementsAre("read weight/layers.0", "read input/micro-batch 0",
+                                             "read activation/embedding/micro-batch 0",
+                                             "read activation_gradient/layers.0/micro-batch 0",
+                                             "produce activation_gradient/embedding/micro-batch 0",
+                                             "accumulate gradient/layers.0"));
+  EXPECT_THAT(uses(declared, 6), ElementsAre("read input/micro-batch 0",
+                                             "read activation_gradient/embedding/micro-batch 0",
+                                             "accumulate gradient/embedding"));
+}
+
+TEST(LlamaProgram, LetsATiedHeadUseTheEmbeddingsWeightAndGradient) {
+  EXPECT_THAT(
+      uses(declare_train(tied_llama(), 1), 3),
+      ElementsAre("read weight/head", "read weight/embedding", "read input/micro-batch 0",
+                  "read activation/layers.1/micro-batch 0", "produce metric/head/micro-batch 0",
+                  "produce activation_gradient/layers.1/micro-batch 0", "accumulate gradient/head",
+                  "accumulate gradient/embedding"));
+  EXPECT_THAT(
+      uses(declare_train(tiny_llama(), 1), 3),
+      ElementsAre("read weight/head", "read input/micro-batch 0",
+                  "read activation/layers.1/micro-batch 0", "produce metric/head/micro-batch 0",
+                  "produce activation_gradient/layers.1/micro-batch 0",
+                  "accumulate gradient/head"));
+}
+
+TEST(LlamaProgram, SumsGradientsInF32WhereThereIsMoreThanOneContribution) {
+  const Program once = declare_train(tiny_llama(), 1).program;
+  const Program twice = declare_train(tiny_llama(), 2).program;
+  const Program tied = declare_train(tied_llama(), 1).program;
+  for (int block = 0; block < 4; ++block) {
+    EXPECT_EQ(gradient_dtype(once, block), DType::bf16) << block;
+    EXPECT_EQ(gradient_dtype(twice, block), DType::f32) << block;
+    EXPECT_EQ(gradient_dtype(tied, block), block == 0 ? DType::f32 : DType::bf16) << block;
+  }
+  EXPECT_EQ(once.contribution_dtype, DType::bf16);
+}
+
+TEST(LlamaProgram, DeclaresNoGradientsForAnEvaluation) {
+  const auto kernels = make_ref_kernels();
+  const auto model = make_llama(tiny_llama(), {DType::f32, num_tokens, 0}, *kernels);
+  Declared declared;
+  model->declare_state(declared.program, 0);
+  model->declare_score(declared.program, declared.sequence, 0);
+  for (const Shard& shard : declared.program.shards) {
+    EXPECT_NE(shard.role, Role::gradient);
+    EXPECT_NE(shard.role, Role::activation_gradient);
+  }
+  EXPECT_EQ(segment_names(declared).back(), "score head micro-batch 0");
+  EXPECT_EQ(declared.program.contribution_dtype, DType::f32);
+}
+
+TEST(LlamaProgram, SharesAMicroBatchsShardsBetweenTrainingAndEvaluation) {
+  const auto kernels = make_ref_kernels();
+  const auto model = make_llama(tiny_llama(), {DType::bf16, num_tokens, 0}, *kernels);
+  Program program;
+  Sequence train{"train", {}}, eval{"eval", {}};
+  model->declare_state(program, 1);
+  model->declare_forward_backward(program, train, 0);
+  const std::size_t shards = program.shards.size();
+  model->declare_score(program, eval, 0);
+  EXPECT_EQ(program.shards.size(), shards);
+  program.sequences = {train, eval};
+  EXPECT_NO_THROW(validate(program));
+}
+
+TEST(LlamaProgram, GivesShardsTheirSizes) {
+  const Program program = declare_train(tiny_llama(), 2).program;
+  const Shard& input = program.shard(program.find(Role::input, -1, 1));
+  EXPECT_EQ(input.dtype, DType::i32);
+  EXPECT_EQ(input.count, 3 * num_tokens);
+  const Shard& activation = program.shard(program.find(Role::activation, 2, 1));
+  EXPECT_EQ(activation.dtype, DType::bf16);
+  EXPECT_EQ(activation.count, num_tokens * 24);
+  const Shard& metric = program.shard(program.find(Role::metric, 3, 1));
+  EXPECT_EQ(metric.dtype, DType::f64);
+  EXPECT_EQ(metric.count, 1);
+}
+
+TEST(LlamaProgram, CountsTheFlopsOfEveryProduct) {
+  const Declared declared = declare_train(tiny_llama(), 1);
+  const auto flops = [&](std::size_t i) {
+    return declared.program.segment(declared.sequence.segments[i]).flops;
+  };
+  const double t = num_tokens, h = 24, q = 32, g = 16, f = 36, v = 53;
+  const double projections = 2 * t * (2 * h * q + 2 * h * g), gate_up = 4 * t * h * f;
+  const double down = 2 * t * h * f, causal = t * t * q;
+  EXPECT_DOUBLE_EQ(flops(0), 0);
+  EXPECT_DOUBLE_EQ(flops(1), projections + gate_up + down + 2 * causal);
+  EXPECT_DOUBLE_EQ(flops(3), 6 * t * h * v);
+  EXPECT_DOUBLE_EQ(flops(4), 3 * (projections + gate_up) + 2 * down + 7 * causal);
+}
+
+TEST(LlamaProgram, HoldsAChunkOfLogitsNeverAll) {
+  const auto kernels = make_ref_kernels();
+  LlamaConfig config = tied_llama();
+  config.vocab_size = 128256;
+  const auto model = make_llama(config, {DType::f32, 4096, 0}, *kernels);
+  Program program;
+  Sequence sequence;
+  model->declare_state(program, 1);
+  model->declare_forward_backward(program, sequence, 0);
+  for (const Segment& segment : program.segments) {
+    if (segment.kind == SegmentKind::loss) {
+      EXPECT_GT(segment.scratch_bytes, 60 * MiB);
+      EXPECT_LT(segment.scratch_bytes, 70 * MiB);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::test

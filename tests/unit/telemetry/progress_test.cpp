@@ -1,0 +1,192 @@
+#include "strata/telemetry/progress.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+StepReport report(std::int64_t step) {
+  return {.step = step,
+          .total_steps = 10,
+          .epoch = 0.25,
+          .loss = 1.5,
+          .grad_norm = 0.5,
+          .learning_rate = 1e-5,
+          .seconds = 2,
+          .tokens = 1000,
+          .applied = true,
+          .waits = {{"nvme", 0.25}},
+          .nvme_bytes_read = 4096,
+          .nvme_bytes_written = 8192};
+}
+
+class ProgressTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::path(testing::TempDir()) / ("strata_progress_" + std::string(test->name()));
+    fs::remove_all(folder_);
+    terminal_ = std::tmpfile();
+    ASSERT_NE(terminal_, nullptr);
+  }
+  void TearDown() override {
+    std::fclose(terminal_);
+    fs::remove_all(folder_);
+  }
+  fs::path metrics() const { return folder_ / "metrics.jsonl"; }
+  std::string metrics_text() const {
+    std::ifstream stream(metrics());
+    return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  }
+  std::vector<nlohmann::json> lines() const {
+    std::ifstream stream(metrics());
+    std::vector<nlohmann::json> objects;
+    for (std::string line; std::getline(stream, line);)
+      objects.push_back(nlohmann::json::parse(line));
+    return objects;
+  }
+  std::string shown() const {
+    std::string text(static_cast<std::size_t>(std::ftell(terminal_)), '\0');
+    std::rewind(terminal_);
+    text.resize(std::fread(text.data(), 1, text.size(), terminal_));
+    return text;
+  }
+  fs::path folder_;
+  std::FILE* terminal_ = nullptr;
+};
+
+TEST_F(ProgressTest, WritesEachStepUnderTheUsualNames) {
+  Progress progress(folder_, Style::plain, terminal_);
+  progress.step(report(1), true);
+  EXPECT_EQ(lines().at(0),
+            nlohmann::json::parse(R"({"step": 1, "epoch": 0.25, "loss": 1.5, "grad_norm": 0.5,
+      "learning_rate": 1e-5, "step_seconds": 2.0, "tokens_per_second": 500.0, "num_tokens": 1000, "applied": true,
+      "offload/wait_nvme_s": 0.25, "offload/nvme_bytes_read": 4096, "offload/nvme_bytes_written": 8192})"));
+  EXPECT_EQ(shown(), format_step(report(1), 18) + "\n");
+}
+
+TEST_F(ProgressTest, WritesStepsThatAreNotShown) {
+  Progress progress(folder_, Style::plain, terminal_);
+  progress.step(report(1), false);
+  progress.step(report(2), false);
+  EXPECT_EQ(lines().size(), 2u);
+  EXPECT_EQ(shown(), "");
+}
+
+TEST_F(ProgressTest, WritesNumbersThatAreNotFiniteAsNullWithAFlag) {
+  Progress progress(folder_, Style::plain, terminal_);
+  StepReport broken = report(1);
+  broken.loss = std::numeric_limits<double>::quiet_NaN();
+  broken.grad_norm = std::numeric_limits<double>::infinity();
+  broken.applied = false;
+  progress.step(broken, true);
+  progress.evaluation(1, -std::numeric_limits<double>::infinity(), 5);
+  const auto step = lines().at(0), evaluation = lines().at(1);
+  EXPECT_TRUE(step["loss"].is_null());
+  EXPECT_TRUE(step["grad_norm"].is_null());
+  EXPECT_EQ(step["non_finite"], nlohmann::json::parse(R"({"loss": "nan", "grad_norm": "inf"})"));
+  EXPECT_EQ(step["applied"], false);
+  EXPECT_EQ(evaluation["non_finite"]["eval_loss"], "-inf");
+}
+
+TEST_F(ProgressTest, WritesEvaluationsAndEvents) {
+  Progress progress(folder_, Style::plain, terminal_);
+  progress.evaluation(5, 2.0, 123);
+  progress.event("throttled", "drive \xff is slow \"now\"");
+  EXPECT_EQ(lines().at(0),
+            nlohmann::json::parse(R"({"step": 5, "eval_loss": 2.0, "eval_num_tokens": 123})"));
+  EXPECT_EQ(lines().at(1)["event"], "throttled");
+  EXPECT_THAT(shown(),
+              HasSubstr("eval at step 5 | loss 2.0000 | perplexity 7.39 | 123 tokens\n! drive"));
+}
+
+TEST_F(ProgressTest, AppendsToWhatIsThere) {
+  { Progress(folder_, Style::plain, terminal_).step(report(1), false); }
+  { Progress(folder_, Style::plain, terminal_).step(report(2), false); }
+  EXPECT_EQ(lines().at(0)["step"], 1);
+  EXPECT_EQ(lines().at(1)["step"], 2);
+}
+
+TEST_F(ProgressTest, BeginsOnALineOfItsOwnAfterAHalfLine) {
+  fs::create_directories(folder_);
+  std::ofstream(metrics()) << "{\"step\": 1, \"lo";
+  Progress(folder_, Style::plain, terminal_).step(report(2), false);
+  EXPECT_THAT(metrics_text(), HasSubstr("\"lo\n{\"step\":2,"));
+}
+
+TEST_F(ProgressTest, ColorsOnlyInColorStyle) {
+  Progress plain(folder_, Style::plain, terminal_);
+  plain.step(report(1), true);
+  plain.event("note", "text");
+  EXPECT_THAT(shown(), Not(HasSubstr("\033")));
+  Progress color(folder_, Style::color, terminal_);
+  color.step(report(2), true);
+  EXPECT_THAT(shown(), HasSubstr("\033[1m | loss 1.500\033[0m"));
+}
+
+TEST_F(ProgressTest, NamesAFolderThatCannotBeMade) {
+  std::ofstream(folder_) << "a file";
+  EXPECT_THROW(Progress(folder_ / "below", Style::plain, terminal_), SystemError);
+}
+
+TEST_F(ProgressTest, WarnsOnceAndGoesOnWhenTheDiskIsFull) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  fs::create_directories(folder_);
+  fs::create_symlink("/dev/full", metrics());
+  Progress progress(folder_, Style::plain, terminal_);
+  progress.step(report(1), true);
+  progress.step(report(2), true);
+  const std::string text = shown();
+  EXPECT_THAT(text, HasSubstr("step 2/10"));
+  EXPECT_THAT(text, HasSubstr("! cannot write"));
+  EXPECT_THAT(text, HasSubstr("No space left on device"));
+  EXPECT_EQ(text.find("! cannot write"), text.rfind("! cannot write"));
+}
+
+// Limits the size of files for the length of a test; a write across the limit is short, the next
+// one fails.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_{};
+};
+
+TEST_F(ProgressTest, KeepsLinesApartAfterAShortWrite) {
+  Progress progress(folder_, Style::plain, terminal_);
+  {
+    const FileSizeLimit limit(20);
+    progress.step(report(1), false);
+  }
+  progress.step(report(2), false);
+  EXPECT_THAT(metrics_text(), HasSubstr("\n{\"step\":2,"));
+  EXPECT_EQ(metrics_text().find('\n'), 20u);
+  EXPECT_THAT(shown(), HasSubstr("! cannot write"));
+}
+
+}  // namespace
+}  // namespace strata
