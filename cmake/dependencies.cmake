@@ -9,7 +9,6 @@ find_package(TBB REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(OpenMP REQUIRED)  # oneDNN runs on it; kernels/cpu keeps it to one thread.
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(yaml-cpp REQUIRED)

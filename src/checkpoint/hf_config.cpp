@@ -5,7 +5,7 @@
 
 #include "display.hpp"
 #include "json_fields.hpp"
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "rope_config.hpp"
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/core/bytes.hpp"

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "config_dtype.hpp"
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "shard_writer.hpp"
 #include "staged_folder.hpp"
 #include "strata/checkpoint/hf_folder.hpp"
@@ -50,8 +50,8 @@ std::vector<fs::path> files_to_copy(const fs::path& base) {
 }
 
 void copy_bytes(const fs::path& from, const fs::path& to) {
-  const PosixFile source = PosixFile::open(from);
-  PosixFile target = PosixFile::create(to);
+  const PlainFile source = PlainFile::open(from);
+  PlainFile target = PlainFile::create(to);
   std::vector<std::byte> buffer(std::min<std::uint64_t>(source.size(), 1 * MiB));
   const std::uint64_t size = source.size();
   for (std::uint64_t offset = 0; offset < size; offset += buffer.size()) {
@@ -79,7 +79,7 @@ std::string config_text(const fs::path& base, DType dtype) {
 
 std::uint64_t bytes_of(const std::vector<fs::path>& files) {
   std::uint64_t total = 0;
-  for (const fs::path& file : files) total += PosixFile::open(file).size();
+  for (const fs::path& file : files) total += PlainFile::open(file).size();
   return total;
 }
 

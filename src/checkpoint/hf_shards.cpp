@@ -10,7 +10,7 @@
 #include "display.hpp"
 #include "json_fields.hpp"
 #include "name_list.hpp"
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "safetensors_header.hpp"
 #include "strata/core/error.hpp"
 #include "strict_json.hpp"

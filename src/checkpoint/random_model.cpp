@@ -10,7 +10,7 @@
 
 #include "config_dtype.hpp"
 #include "elements.hpp"
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "shard_writer.hpp"
 #include "staged_folder.hpp"
 #include "strata/checkpoint/llama_tensors.hpp"

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "display.hpp"
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "safetensors_dtype.hpp"
 #include "safetensors_header.hpp"
 #include "strata/checkpoint/safetensors.hpp"
@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors data is l
 
 constexpr std::uint64_t length_bytes = 8;
 
-std::uint64_t read_header_bytes(const PosixFile& file) {
+std::uint64_t read_header_bytes(const PlainFile& file) {
   const std::string source = file.path().string();
   const std::uint64_t size = file.size();
   if (size < length_bytes) {
@@ -39,7 +39,7 @@ std::uint64_t read_header_bytes(const PosixFile& file) {
   return header_bytes;
 }
 
-std::string read_header_text(const PosixFile& file) {
+std::string read_header_text(const PlainFile& file) {
   std::string text(read_header_bytes(file), '\0');
   file.read(length_bytes, std::as_writable_bytes(std::span(text)));
   return text;
@@ -52,14 +52,14 @@ std::int64_t TensorEntry::count() const {
 }
 
 struct SafetensorsReader::File {
-  explicit File(const std::filesystem::path& path) : file(PosixFile::open(path)) {
+  explicit File(const std::filesystem::path& path) : file(PlainFile::open(path)) {
     const std::string text = read_header_text(file);
     data_offset = length_bytes + text.size();
     header = parse_safetensors_header(text, file.size() - data_offset, path.string());
     for (const TensorEntry& tensor : header.tensors) by_name.emplace(tensor.name, &tensor);
   }
 
-  PosixFile file;
+  PlainFile file;
   std::uint64_t data_offset = 0;
   SafetensorsHeader header;
   std::map<std::string_view, const TensorEntry*> by_name;

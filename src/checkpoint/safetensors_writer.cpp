@@ -4,7 +4,7 @@
 #include <set>
 #include <system_error>
 
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "safetensors_dtype.hpp"
 #include "safetensors_header.hpp"
 #include "strata/checkpoint/safetensors.hpp"
@@ -57,7 +57,7 @@ std::string header_text(const std::vector<TensorEntry>& entries,
 
 struct SafetensorsWriter::File {
   File(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors)
-      : file(PosixFile::create(path)) {
+      : file(PlainFile::create(path)) {
     for (const TensorToWrite& tensor : tensors) entries.push_back(entry_of(tensor));
     const std::string text = header_text(entries, place(entries));
     const std::uint64_t length = text.size();
@@ -85,7 +85,7 @@ struct SafetensorsWriter::File {
     std::filesystem::remove(file.path(), ignored);
   }
 
-  PosixFile file;
+  PlainFile file;
   std::vector<TensorEntry> entries;  // in declared order
   std::uint64_t data_offset = 0;
   std::size_t current = 0;

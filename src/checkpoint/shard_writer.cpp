@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "strata/checkpoint/llama_tensors.hpp"
 #include "strata/core/error.hpp"
 

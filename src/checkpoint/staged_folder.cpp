@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <system_error>
 
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 

@@ -9,14 +9,14 @@
 namespace strata {
 namespace {
 
-Purpose staging_purpose(Role role) {
+SlotPurpose staging_purpose(Role role) {
   switch (role) {
-    case Role::weight: return Purpose::host_weight;
-    case Role::gradient: return Purpose::host_gradient;
-    case Role::master: return Purpose::host_master;
-    case Role::moment1: return Purpose::host_moment1;
-    case Role::moment2: return Purpose::host_moment2;
-    default: return Purpose::host_activation;
+    case Role::weight: return SlotPurpose::host_weight;
+    case Role::gradient: return SlotPurpose::host_gradient;
+    case Role::master: return SlotPurpose::host_master;
+    case Role::moment1: return SlotPurpose::host_moment1;
+    case Role::moment2: return SlotPurpose::host_moment2;
+    default: return SlotPurpose::host_activation;
   }
 }
 
@@ -93,7 +93,7 @@ Operand Emitter::bind(const Use& use) {
   const TileRef what{use.shard, -1, use.access == Access::accumulate ? Content::contribution : Content::value};
   if (use.access == Access::accumulate) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(shard.count * dtype_bytes(program_.contribution_dtype));
-    return {what, layout_.ring(Purpose::device_contribution, bytes).take(what, bytes), use.access};
+    return {what, layout_.ring(SlotPurpose::device_contribution, bytes).take(what, bytes), use.access};
   }
   if (use.access == Access::produce) return {what, produced_on_device(use.shard), use.access};
   ensure(use.access == Access::read);
@@ -107,14 +107,14 @@ Operand Emitter::bind(const Use& use) {
 Region Emitter::weight_on_device(ShardId shard) {
   if (layout_.all_on(shard, Tier::device)) return layout_.whole_home(shard);
   const auto bytes = static_cast<std::uint64_t>(program_.shard(shard).bytes());
-  Ring& ring = layout_.ring(Purpose::device_weight, bytes);
+  SlotRing& ring = layout_.ring(SlotPurpose::device_weight, bytes);
   const TileRef whole{shard, -1, Content::value};
   if (const Region held = ring.find(whole, bytes); held.bytes > 0) return held;
   const Region slot = ring.take(whole, bytes);
   for (int tile = 0; tile < program_.num_tiles(shard); ++tile) {
     const TileRef what{shard, tile, Content::value};
     Region source = layout_.home(shard, tile);
-    if (source.tier == Tier::nvme) source = tile_on_host(what, Purpose::host_weight, Group::step);
+    if (source.tier == Tier::nvme) source = tile_on_host(what, SlotPurpose::host_weight, Group::step);
     const auto begin = static_cast<std::uint64_t>(program_.tile_begin(shard, tile) *
                                                   dtype_bytes(program_.shard(shard).dtype));
     transfer(what, source, slot.part(begin, source.bytes), Group::step);
@@ -127,12 +127,12 @@ Region Emitter::activation_on_device(ShardId shard) {
   const Shard& s = program_.shard(shard);
   const auto bytes = static_cast<std::uint64_t>(s.bytes());
   if (stays_on_device(shard)) return layout_.home(shard, 0);
-  Ring& ring = layout_.ring(s.role == Role::activation ? Purpose::device_activation
-                                                       : Purpose::device_activation_gradient, bytes);
+  SlotRing& ring = layout_.ring(s.role == Role::activation ? SlotPurpose::device_activation
+                                                       : SlotPurpose::device_activation_gradient, bytes);
   if (const Region held = ring.find(what, bytes); held.bytes > 0) return held;
   ensure(layout_.has_home(shard) && kept_.contains(shard));
   Region source = layout_.home(shard, 0);
-  if (source.tier == Tier::nvme) source = tile_on_host(what, Purpose::host_activation, Group::step);
+  if (source.tier == Tier::nvme) source = tile_on_host(what, SlotPurpose::host_activation, Group::step);
   const Region slot = ring.take(what, bytes);
   transfer(what, source, slot, Group::step);
   return slot;
@@ -141,7 +141,7 @@ Region Emitter::activation_on_device(ShardId shard) {
 Region Emitter::input_on_device(ShardId shard) {
   const TileRef what{shard, -1, Content::value};
   const auto bytes = static_cast<std::uint64_t>(program_.shard(shard).bytes());
-  Ring& ring = layout_.ring(Purpose::device_input, bytes);
+  SlotRing& ring = layout_.ring(SlotPurpose::device_input, bytes);
   if (const Region held = ring.find(what, bytes); held.bytes > 0) return held;
   const Region slot = ring.take(what, bytes);
   add(OpKind::feed, Lane::h2d, {{what, slot, Access::produce}});
@@ -154,8 +154,8 @@ Region Emitter::produced_on_device(ShardId shard) {
   const auto bytes = static_cast<std::uint64_t>(s.bytes());
   if (s.role == Role::metric) return metric(shard, Tier::device);
   if (stays_on_device(shard)) return layout_.home(shard, 0);
-  const Purpose purpose =
-      s.role == Role::activation ? Purpose::device_activation : Purpose::device_activation_gradient;
+  const SlotPurpose purpose =
+      s.role == Role::activation ? SlotPurpose::device_activation : SlotPurpose::device_activation_gradient;
   return layout_.ring(purpose, bytes).take(what, bytes);
 }
 
@@ -177,7 +177,7 @@ void Emitter::keep_activation(const Operand& operand) {
   const Region home = layout_.home(operand.what.shard, 0);
   if (home.tier == Tier::device) return;
   if (home.tier == Tier::host) return transfer(operand.what, operand.region, home, Group::step);
-  const Region staged = tile_slot(operand.what, Purpose::host_activation);
+  const Region staged = tile_slot(operand.what, SlotPurpose::host_activation);
   transfer(operand.what, operand.region, staged, Group::step);
   transfer(operand.what, staged, home, Group::step);
 }
@@ -233,7 +233,7 @@ void Emitter::add_tile_on_host(ShardId shard, int tile, const Region& part) {
   if (stored_as_contributed(shard)) {
     add(OpKind::copy, Lane::d2h, {{contributed, part, Access::read}, {value, home, Access::produce}});
   } else {
-    const Region staged = tile_slot(contributed, Purpose::host_contribution);
+    const Region staged = tile_slot(contributed, SlotPurpose::host_contribution);
     transfer(contributed, part, staged, Group::step);
     add(OpKind::accumulate, Lane::update,
         {{contributed, staged, Access::read}, {value, home, first ? Access::produce : Access::update}})
@@ -247,13 +247,13 @@ void Emitter::add_tile_on_nvme(ShardId shard, int tile, const Region& part) {
   const bool first = contributions_seen_[shard] == 1;
   Region sum;
   if (stored_as_contributed(shard)) {
-    sum = tile_slot(value, Purpose::host_gradient);
+    sum = tile_slot(value, SlotPurpose::host_gradient);
     add(OpKind::copy, Lane::d2h, {{contributed, part, Access::read}, {value, sum, Access::produce}});
   } else {
-    const Region staged = tile_slot(contributed, Purpose::host_contribution);
+    const Region staged = tile_slot(contributed, SlotPurpose::host_contribution);
     transfer(contributed, part, staged, Group::step);
-    sum = first ? tile_slot(value, Purpose::host_gradient)
-                : tile_on_host(value, Purpose::host_gradient, Group::step);
+    sum = first ? tile_slot(value, SlotPurpose::host_gradient)
+                : tile_on_host(value, SlotPurpose::host_gradient, Group::step);
     add(OpKind::accumulate, Lane::update,
         {{contributed, staged, Access::read}, {value, sum, first ? Access::produce : Access::update}})
         .first_contribution = first;
@@ -316,9 +316,9 @@ Operand Emitter::gradient_operand(const Use& use, Tier engine) {
   const TileRef what{use.shard, use.tile, Content::value};
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::read};
-  const Region on_host = home.tier == Tier::host ? home : tile_on_host(what, Purpose::host_gradient, Group::state);
+  const Region on_host = home.tier == Tier::host ? home : tile_on_host(what, SlotPurpose::host_gradient, Group::state);
   if (engine == Tier::host) return {what, on_host, Access::read};
-  const Region slot = tile_slot(what, Purpose::device_gradient_tile);
+  const Region slot = tile_slot(what, SlotPurpose::device_gradient_tile);
   transfer(what, on_host, slot, Group::state);
   return {what, slot, Access::read};
 }
@@ -335,7 +335,7 @@ Operand Emitter::weight_operand(const Use& use, Tier engine) {
   layout_.forget(use.shard);
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::produce};
-  const Purpose purpose = engine == Tier::device ? Purpose::device_weight_tile : Purpose::host_weight;
+  const SlotPurpose purpose = engine == Tier::device ? SlotPurpose::device_weight_tile : SlotPurpose::host_weight;
   return {what, tile_slot(what, purpose), Access::produce};
 }
 
@@ -377,7 +377,7 @@ void Emitter::report() {
 // --- Movement
 
 // A slot for one tile; its content will be written whole.
-Region Emitter::tile_slot(TileRef what, Purpose purpose) {
+Region Emitter::tile_slot(TileRef what, SlotPurpose purpose) {
   const Shard& shard = program_.shard(what.shard);
   const DType dtype = what.content == Content::contribution ? program_.contribution_dtype : shard.dtype;
   const auto bytes = what.tile < 0 ? static_cast<std::uint64_t>(shard.bytes())
@@ -386,7 +386,7 @@ Region Emitter::tile_slot(TileRef what, Purpose purpose) {
 }
 
 // The tile's value in host memory: where staging still holds it, or fetched from its home on the device or NVMe.
-Region Emitter::tile_on_host(TileRef what, Purpose purpose, Group group) {
+Region Emitter::tile_on_host(TileRef what, SlotPurpose purpose, Group group) {
   const int tile = std::max(what.tile, 0);
   const Region home = layout_.home(what.shard, tile);
   const std::uint64_t ring_bytes =

@@ -51,8 +51,8 @@ class Emitter {
   void report();
 
   // Movement.
-  Region tile_on_host(TileRef what, Purpose purpose, Group group);
-  Region tile_slot(TileRef what, Purpose purpose);
+  Region tile_on_host(TileRef what, SlotPurpose purpose, Group group);
+  Region tile_slot(TileRef what, SlotPurpose purpose);
   void transfer(const TileRef& what, const Region& source, const Region& target, Group group);
   static std::pair<OpKind, Lane> route(const Region& source, const Region& target, Group group);
 

@@ -18,58 +18,58 @@ constexpr std::uint64_t memory_alignment = 4096;  // serves direct I/O and every
 
 constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role::moment1, Role::moment2};
 
-std::string_view purpose_name(Purpose purpose) {
+std::string_view purpose_name(SlotPurpose purpose) {
   switch (purpose) {
-    case Purpose::device_weight: return "weight slots";
-    case Purpose::device_contribution: return "gradient slots";
-    case Purpose::device_activation: return "activation slots";
-    case Purpose::device_activation_gradient: return "activation gradients";
-    case Purpose::device_input: return "inputs";
-    case Purpose::device_gradient_tile: return "gradient tiles on the device";
-    case Purpose::device_weight_tile: return "weight tiles on the device";
-    case Purpose::host_weight: return "weight staging";
-    case Purpose::host_gradient: return "gradient staging";
-    case Purpose::host_master: return "master staging";
-    case Purpose::host_moment1: return "moment1 staging";
-    case Purpose::host_moment2: return "moment2 staging";
-    case Purpose::host_contribution: return "contribution staging";
-    case Purpose::host_activation: return "activation staging";
+    case SlotPurpose::device_weight: return "weight slots";
+    case SlotPurpose::device_contribution: return "gradient slots";
+    case SlotPurpose::device_activation: return "activation slots";
+    case SlotPurpose::device_activation_gradient: return "activation gradients";
+    case SlotPurpose::device_input: return "inputs";
+    case SlotPurpose::device_gradient_tile: return "gradient tiles on the device";
+    case SlotPurpose::device_weight_tile: return "weight tiles on the device";
+    case SlotPurpose::host_weight: return "weight staging";
+    case SlotPurpose::host_gradient: return "gradient staging";
+    case SlotPurpose::host_master: return "master staging";
+    case SlotPurpose::host_moment1: return "moment1 staging";
+    case SlotPurpose::host_moment2: return "moment2 staging";
+    case SlotPurpose::host_contribution: return "contribution staging";
+    case SlotPurpose::host_activation: return "activation staging";
   }
   return "?";
 }
 
-Tier purpose_tier(Purpose purpose) {
-  return purpose < Purpose::host_weight ? Tier::device : Tier::host;
+Tier purpose_tier(SlotPurpose purpose) {
+  return purpose < SlotPurpose::host_weight ? Tier::device : Tier::host;
 }
 
 }  // namespace
 
-// --- Ring
+// --- SlotRing
 
-Region Ring::slot(std::size_t index, std::uint64_t bytes) const {
+Region SlotRing::slot(std::size_t index, std::uint64_t bytes) const {
   ensure(bytes <= pool_.slot_bytes);
   return {pool_.tier, 0, pool_.offset + index * pool_.slot_bytes, bytes};
 }
 
-Region Ring::take(TileRef what, std::uint64_t bytes) {
+Region SlotRing::take(TileRef what, std::uint64_t bytes) {
   const std::size_t index = next_;
   next_ = (next_ + 1) % holds_.size();
   holds_[index] = what;
   return slot(index, bytes);
 }
 
-Region Ring::find(TileRef what, std::uint64_t bytes) const {
+Region SlotRing::find(TileRef what, std::uint64_t bytes) const {
   const auto found = std::ranges::find(holds_, what);
   if (found == holds_.end()) return {pool_.tier, 0, 0, 0};
   return slot(static_cast<std::size_t>(found - holds_.begin()), bytes);
 }
 
-void Ring::forget(ShardId shard) {
+void SlotRing::forget(ShardId shard) {
   for (TileRef& held : holds_)
     if (held.shard == shard) held = {};
 }
 
-void Ring::reset() {
+void SlotRing::reset() {
   next_ = 0;
   std::ranges::fill(holds_, TileRef{});
 }
@@ -193,7 +193,7 @@ std::uint8_t Layout::pick_drive(std::uint64_t bytes) {
   return static_cast<std::uint8_t>(best);
 }
 
-Ring& Layout::ring(Purpose purpose, std::uint64_t bytes) {
+SlotRing& Layout::ring(SlotPurpose purpose, std::uint64_t bytes) {
   const std::uint64_t slot_bytes = align_up(bytes, memory_alignment);
   const auto key = std::make_pair(purpose, slot_bytes);
   if (const auto found = rings_.find(key); found != rings_.end()) return found->second;
@@ -202,31 +202,31 @@ Ring& Layout::ring(Purpose purpose, std::uint64_t bytes) {
   const Region region = allocate(tier, slot_bytes * static_cast<std::uint64_t>(count));
   add_usage(std::string(purpose_name(purpose)), tier, region.bytes);
   const std::string name = fmt::format("{} ({} x {})", purpose_name(purpose), count, format_bytes(slot_bytes));
-  return rings_.emplace(key, Ring({name, tier, region.offset, slot_bytes, count})).first->second;
+  return rings_.emplace(key, SlotRing({name, tier, region.offset, slot_bytes, count})).first->second;
 }
 
-int Layout::num_slots(Purpose purpose, std::uint64_t bytes) const {
+int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
   switch (purpose) {
-    case Purpose::device_weight: return std::min(policy_.weight_slots, shards_of_size(Role::weight, bytes));
-    case Purpose::device_contribution: {
+    case SlotPurpose::device_weight: return std::min(policy_.weight_slots, shards_of_size(Role::weight, bytes));
+    case SlotPurpose::device_contribution: {
       const std::uint64_t elements = bytes / static_cast<std::uint64_t>(dtype_bytes(program_.contribution_dtype));
       int same = 0;
       for (const Shard& shard : program_.shards)
         same += shard.role == Role::gradient && static_cast<std::uint64_t>(shard.count) == elements;
       return std::min(policy_.gradient_slots, same);
     }
-    case Purpose::device_activation:
-    case Purpose::host_activation: return policy_.activation_slots;
-    case Purpose::device_activation_gradient:
-    case Purpose::device_input: return 2;
-    case Purpose::device_gradient_tile:
-    case Purpose::device_weight_tile:
-    case Purpose::host_master:
-    case Purpose::host_moment1:
-    case Purpose::host_moment2: return policy_.state_slots;
-    case Purpose::host_weight:
-    case Purpose::host_gradient:
-    case Purpose::host_contribution: return policy_.staging_slots;
+    case SlotPurpose::device_activation:
+    case SlotPurpose::host_activation: return policy_.activation_slots;
+    case SlotPurpose::device_activation_gradient:
+    case SlotPurpose::device_input: return 2;
+    case SlotPurpose::device_gradient_tile:
+    case SlotPurpose::device_weight_tile:
+    case SlotPurpose::host_master:
+    case SlotPurpose::host_moment1:
+    case SlotPurpose::host_moment2: return policy_.state_slots;
+    case SlotPurpose::host_weight:
+    case SlotPurpose::host_gradient:
+    case SlotPurpose::host_contribution: return policy_.staging_slots;
   }
   return 1;
 }

@@ -13,16 +13,16 @@
 namespace strata {
 
 // What a ring of slots is for.
-enum class Purpose : std::uint8_t {
+enum class SlotPurpose : std::uint8_t {
   device_weight, device_contribution, device_activation, device_activation_gradient, device_input,
   device_gradient_tile, device_weight_tile,
   host_weight, host_gradient, host_master, host_moment1, host_moment2, host_contribution, host_activation,
 };
 
 // Equal slots taken round robin, with what each holds now.
-class Ring {
+class SlotRing {
  public:
-  Ring(SlotPool pool) : pool_(std::move(pool)), holds_(static_cast<std::size_t>(pool_.num_slots)) {}
+  SlotRing(SlotPool pool) : pool_(std::move(pool)), holds_(static_cast<std::size_t>(pool_.num_slots)) {}
 
   Region take(TileRef what, std::uint64_t bytes);
   // The slot that holds `what`, or nullptr region (bytes 0).
@@ -50,7 +50,7 @@ class Layout {
   Region whole_home(ShardId shard) const;
 
   // The ring for `purpose` with slots of at least `bytes`; created when first asked for.
-  Ring& ring(Purpose purpose, std::uint64_t bytes);
+  SlotRing& ring(SlotPurpose purpose, std::uint64_t bytes);
   void reset_rings();
   void forget(ShardId shard);
 
@@ -68,7 +68,7 @@ class Layout {
   void reserve_transfer(Plan& plan);
   Region allocate(Tier tier, std::uint64_t bytes);
   std::uint8_t pick_drive(std::uint64_t bytes);
-  int num_slots(Purpose purpose, std::uint64_t bytes) const;
+  int num_slots(SlotPurpose purpose, std::uint64_t bytes) const;
   int shards_of_size(Role role, std::uint64_t bytes) const;
   void add_home_usage(Role role, Tier tier, std::uint64_t bytes);
   void add_usage(const std::string& name, Tier tier, std::uint64_t bytes);
@@ -78,7 +78,7 @@ class Layout {
   const Policy& policy_;
   std::vector<std::vector<Tier>> tiers_;
   std::vector<std::vector<Region>> homes_;
-  std::map<std::pair<Purpose, std::uint64_t>, Ring> rings_;
+  std::map<std::pair<SlotPurpose, std::uint64_t>, SlotRing> rings_;
   std::map<std::string, Region> fixed_;
   std::vector<Usage> usage_;
   std::uint64_t device_end_ = 0, host_end_ = 0;

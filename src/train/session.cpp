@@ -32,7 +32,7 @@ Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions&
       engine_(make_engine(config_, run_.plan)),
       store_(make_store(config_, run_.plan, engine_.get())),
       memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0], run_.plan.tier_bytes[1])) {
-  if (engine_ != nullptr) engine_->register_memory({memory_->host_slab().data(), memory_->host_slab().bytes()});
+  if (engine_ != nullptr) engine_->register_memory(host_memory());
   state_ = std::make_unique<StateAccess>(run_.program, run_.plan, *device_, *memory_, store_.get());
   load_weights(config_.model_name_or_path, run_, *state_);
   ExecutorParts parts;
@@ -46,7 +46,12 @@ Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions&
   executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts, options);
 }
 
-Session::~Session() = default;
+Session::~Session() {
+  executor_.reset();
+  if (engine_ != nullptr) engine_->unregister_memory(host_memory());
+}
+
+std::span<std::byte> Session::host_memory() const { return {memory_->host_slab().data(), memory_->host_slab().bytes()}; }
 
 Evaluation Session::evaluate(const Batches& batches) {
   std::array<StepArgs, 3> args;  // two in flight and one being filled

@@ -71,6 +71,12 @@ std::vector<std::pair<std::string, double>> waits_of(const StepTiming& timing) {
 
 }  // namespace
 
+std::unique_ptr<Batches> held_out_batches(const RunConfig& config) {
+  if (config.eval_dataset.empty()) throw ConfigError("eval_dataset names no token shard: make one with `strata prepare`");
+  check_vocabulary(config, config.eval_dataset);
+  return open_batches(config, config.eval_dataset, RowOrder::in_order);
+}
+
 // Steps two back may still be updating from their arguments, so three slots take turns.
 struct Trainer::Slot {
   std::vector<std::vector<std::int32_t>> inputs;
@@ -82,10 +88,8 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress& progress)
     : config_(config), session_(session), progress_(progress) {
   if (config.dataset.empty()) throw ConfigError("dataset names no token shard: make one with `strata prepare`");
   check_vocabulary(config, config.dataset);
-  check_vocabulary(config, config.eval_dataset);
   train_ = open_batches(config, config.dataset, RowOrder::shuffled);
-  if (config.evaluate && !config.eval_dataset.empty())
-    held_out_ = open_batches(config, config.eval_dataset, RowOrder::in_order);
+  if (config.evaluate) held_out_ = held_out_batches(config);
   steps_per_epoch_ = ceil_div(train_->micro_batches_per_epoch(), config.gradient_accumulation_steps);
   total_steps_ = config.max_steps > 0
                      ? config.max_steps

@@ -48,6 +48,8 @@ class Session {
   std::vector<std::string> notes() const;
 
  private:
+  std::span<std::byte> host_memory() const;
+
   const RunConfig config_;
   PlannedRun run_;
   std::unique_ptr<Device> device_;

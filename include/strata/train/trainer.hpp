@@ -20,6 +20,9 @@ struct TrainOutcome {
   double seconds = 0;
 };
 
+// The batches of config.eval_dataset, in order. Throws ConfigError when there is none or its vocabulary is not the model's.
+std::unique_ptr<Batches> held_out_batches(const RunConfig& config);
+
 class Trainer {
  public:
   Trainer(const RunConfig& config, Session& session, Progress& progress);

@@ -1,4 +1,4 @@
-#include "posix_file.hpp"
+#include "plain_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -31,40 +31,40 @@ namespace {
 
 }  // namespace
 
-PosixFile::PosixFile(int descriptor, std::filesystem::path path)
+PlainFile::PlainFile(int descriptor, std::filesystem::path path)
     : descriptor_(descriptor), path_(std::move(path)) {}
 
-PosixFile::PosixFile(PosixFile&& other) noexcept
+PlainFile::PlainFile(PlainFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
 
-PosixFile::~PosixFile() {
+PlainFile::~PlainFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-PosixFile PosixFile::open(const std::filesystem::path& path) {
+PlainFile PlainFile::open(const std::filesystem::path& path) {
   // Non-blocking, so that a FIFO in a hostile folder cannot hang the open.
   const auto descriptor = static_cast<int>(
       check(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), "open", path.string()));
-  PosixFile file(descriptor, path);
+  PlainFile file(descriptor, path);
   struct stat status {};
   check(::fstat(descriptor, &status), "inspect", path.string());
   if (!S_ISREG(status.st_mode)) throw FormatError(path.string() + " is not a regular file");
   return file;
 }
 
-PosixFile PosixFile::create(const std::filesystem::path& path) {
+PlainFile PlainFile::create(const std::filesystem::path& path) {
   const long descriptor = check(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666),
                                 "create", path.string());
   return {static_cast<int>(descriptor), path};
 }
 
-std::uint64_t PosixFile::size() const {
+std::uint64_t PlainFile::size() const {
   struct stat status {};
   check(::fstat(descriptor_, &status), "inspect", path_.string());
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-void PosixFile::read(std::uint64_t offset, std::span<std::byte> target) const {
+void PlainFile::read(std::uint64_t offset, std::span<std::byte> target) const {
   while (!target.empty()) {
     const ssize_t got =
         ::pread(descriptor_, target.data(), target.size(), static_cast<off_t>(offset));
@@ -80,7 +80,7 @@ void PosixFile::read(std::uint64_t offset, std::span<std::byte> target) const {
   }
 }
 
-void PosixFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+void PlainFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written =
         ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -92,13 +92,13 @@ void PosixFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
-void PosixFile::sync_and_close() {
+void PlainFile::sync_and_close() {
   check(::fsync(descriptor_), "flush", path_.string());
   check(::close(std::exchange(descriptor_, -1)), "close", path_.string());
 }
 
 std::string read_text_file(const std::filesystem::path& path, std::uint64_t bytes_max) {
-  const PosixFile file = PosixFile::open(path);
+  const PlainFile file = PlainFile::open(path);
   const std::uint64_t size = file.size();
   if (size > bytes_max) {
     throw FormatError(
@@ -110,7 +110,7 @@ std::string read_text_file(const std::filesystem::path& path, std::uint64_t byte
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  PosixFile file = PosixFile::create(path);
+  PlainFile file = PlainFile::create(path);
   file.write(0, bytes);
   file.sync_and_close();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A PosixFile is one open regular file: positioned reads and writes that finish or throw
+// A PlainFile is one open regular file: positioned reads and writes that finish or throw
 // SystemError with the facts. Thread contract: reads and writes may run from several threads; the
 // rest is for one.
 
@@ -11,13 +11,13 @@
 
 namespace strata {
 
-class PosixFile {
+class PlainFile {
  public:
-  static PosixFile open(const std::filesystem::path& path);    // for reading; a regular file
-  static PosixFile create(const std::filesystem::path& path);  // for writing; must not exist
-  ~PosixFile();
-  PosixFile(PosixFile&& other) noexcept;
-  PosixFile& operator=(PosixFile&&) = delete;
+  static PlainFile open(const std::filesystem::path& path);    // for reading; a regular file
+  static PlainFile create(const std::filesystem::path& path);  // for writing; must not exist
+  ~PlainFile();
+  PlainFile(PlainFile&& other) noexcept;
+  PlainFile& operator=(PlainFile&&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const;
@@ -27,7 +27,7 @@ class PosixFile {
   void sync_and_close();
 
  private:
-  PosixFile(int descriptor, std::filesystem::path path);
+  PlainFile(int descriptor, std::filesystem::path path);
 
   int descriptor_;
   std::filesystem::path path_;

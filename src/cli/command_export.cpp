@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "cli/command.hpp"
+#include "strata/checkpoint/hf_folder.hpp"
+#include "strata/checkpoint/llama_tensors.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+struct Options {
+  std::string model, output, dtype = "bf16", shard_size = "5GB";
+};
+
+DType parse_weight_dtype(const std::string& name) {
+  if (name == "bf16") return DType::bf16;
+  if (name == "f32" || name == "fp32") return DType::f32;
+  throw ConfigError(fmt::format("--dtype {}: bf16 or f32", name));
+}
+
+int export_folder(const Options& options) {
+  const std::vector<ExpectedTensor> tensors = llama_tensors(read_hf_config(options.model));
+  const HfWeights weights(options.model, tensors);
+  std::vector<float> buffer;
+  const TensorSource source = [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> target) {
+    buffer.resize(target.size() / static_cast<std::size_t>(dtype_bytes(dtype)));
+    weights.read_f32(name, first, buffer);
+    if (dtype == DType::f32) {
+      std::memcpy(target.data(), buffer.data(), target.size());
+    } else {
+      auto* out = reinterpret_cast<bfloat16*>(target.data());
+      std::ranges::transform(buffer, out, weight_to_bfloat16);
+    }
+  };
+  ExportOptions export_options;
+  export_options.dtype = parse_weight_dtype(options.dtype);
+  export_options.shard_bytes = parse_bytes(options.shard_size);
+  export_hf_folder(options.model, options.output, tensors, source, export_options);
+  fmt::print("exported {}\n", options.output);
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("export", "Write a model folder anew, checked, in another dtype or shard size");
+  auto options = std::make_shared<Options>();
+  command->add_option("--model", options->model, "Hugging Face folder to read")->required()->check(CLI::ExistingDirectory);
+  command->add_option("--output", options->output, "Folder to write; must not exist")->required();
+  command->add_option("--dtype", options->dtype, "bf16 or f32")->capture_default_str();
+  command->add_option("--shard-size", options->shard_size, "Most bytes per file")->capture_default_str();
+  command->callback([&action, options] { action = [options] { return export_folder(*options); }; });
+}
+
+}  // namespace strata

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/command.hpp"
+#include "strata/checkpoint/inspect.hpp"
+#include "strata/core/error.hpp"
+#include "strata/data/detokenizer.hpp"
+#include "strata/data/inspect.hpp"
+
+namespace strata {
+namespace {
+
+struct Options {
+  std::string path, tokenizer;
+  std::uint64_t samples = 3, seed = 42;
+  bool statistics = false;
+};
+
+std::string inspect(const Options& options) {
+  const std::filesystem::path path = options.path;
+  const auto statistics = options.statistics ? InspectStatistics::per_tensor : InspectStatistics::none;
+  if (std::filesystem::is_directory(path)) return inspect_model_folder(path, statistics);
+  if (path.extension() == ".safetensors") return inspect_safetensors(path, statistics);
+  std::unique_ptr<Detokenizer> detokenizer;
+  if (!options.tokenizer.empty()) detokenizer = load_detokenizer(options.tokenizer);
+  InspectOptions shard;
+  shard.samples = options.samples;
+  shard.seed = options.seed;
+  shard.detokenizer = detokenizer.get();
+  return inspect_token_shard(path, shard);
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("inspect", "Show a model folder, a safetensors file or a token shard, checked");
+  auto options = std::make_shared<Options>();
+  command->add_option("path", options->path, "Folder, .safetensors file or token shard")->required()->check(CLI::ExistingPath);
+  command->add_flag("--statistics", options->statistics, "Read all weights: minimum, maximum, mean, non-finite elements");
+  command->add_option("--tokenizer", options->tokenizer, "tokenizer.json (or its folder) to decode a token shard with");
+  command->add_option("--samples", options->samples, "Documents of a token shard to show")->capture_default_str();
+  command->add_option("--seed", options->seed, "Which documents")->capture_default_str();
+  command->callback([&action, options] {
+    action = [options] {
+      const std::string text = inspect(*options);
+      fmt::print("{}", text);
+      return text.find("FAILED") == std::string::npos ? 0 : 1;
+    };
+  });
+}
+
+}  // namespace strata

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/command.hpp"
+#include "cli/run_options.hpp"
+#include "cli/stop_signal.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+#include "strata/train/trainer.hpp"
+
+namespace strata {
+namespace {
+
+std::filesystem::path export_target(const RunConfig& config) {
+  return config.export_dir.value_or(config.output_dir / "export");
+}
+
+// What would fail at the end is found at the start.
+void check_targets(const RunConfig& config) {
+  const auto target = export_target(config);
+  if (std::filesystem::exists(target))
+    throw ConfigError(fmt::format("the export folder {} exists: remove it, or name another with export_dir", target.string()));
+  std::error_code failed;
+  std::filesystem::create_directories(config.output_dir, failed);
+  if (failed) throw SystemError("create", config.output_dir.string(), failed.value());
+}
+
+void write_resolved_config(const RunConfig& config) {
+  const auto path = config.output_dir / "resolved_config.yaml";
+  std::ofstream file(path);
+  file << format_config(config);
+  file.close();
+  if (!file) throw SystemError("write", path.string(), errno);
+}
+
+void print_outcome(const TrainOutcome& outcome) {
+  fmt::print("\n{} {} steps in {}, loss {:.4f} -> {:.4f}\n", outcome.stopped ? "stopped after" : "trained", outcome.steps,
+             format_duration(outcome.seconds), outcome.loss_first, outcome.loss_last);
+  if (outcome.skipped_steps > 0) fmt::print("{} steps were skipped: their gradients were not finite\n", outcome.skipped_steps);
+  if (outcome.held_out_after.tokens > 0)
+    fmt::print("held-out loss {:.4f} -> {:.4f} over {} tokens\n", outcome.held_out_before.loss, outcome.held_out_after.loss,
+               outcome.held_out_after.tokens);
+}
+
+void print_peaks(const Session& session) {
+  for (const TierPeak& peak : session.peaks())
+    fmt::print("memory {:<4} planned {:>10}, measured {:>10}\n", peak.tier, format_bytes(peak.planned_bytes),
+               format_bytes(peak.measured_bytes));
+}
+
+int train(const RunOptions& options) {
+  const RunConfig config = load_run_config(options);
+  check_targets(config);
+  write_resolved_config(config);
+  PlannedRun planned = plan_run(config, Purpose::train);
+  print_plan(config, planned);
+  std::fflush(stdout);
+  Session session(config, std::move(planned));
+  for (const std::string& note : session.notes()) fmt::print("{}\n", note);
+  Progress progress(config.output_dir, terminal_style(stdout), stdout);
+  Trainer trainer(config, session, progress);
+  fmt::print("steps    {} ({} per epoch)\n\n", trainer.total_steps(), trainer.steps_per_epoch());
+  std::fflush(stdout);
+  StopSignal signal;
+  const TrainOutcome outcome = trainer.run(signal.requested());
+  print_outcome(outcome);
+  print_peaks(session);
+  session.export_to(export_target(config));
+  fmt::print("exported {}\n", export_target(config).string());
+  return outcome.stopped ? 128 + signal.number() : 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("train", "Fine-tune a model and export it");
+  auto run = add_run_options(*command);
+  command->callback([&action, run] { action = [run] { return train(*run); }; });
+}
+
+}  // namespace strata

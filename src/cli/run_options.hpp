@@ -1,0 +1,27 @@
+#pragma once
+// CONFIG.yaml [key=value ...], shared by the commands that run or plan.
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "strata/cli/config.hpp"
+
+namespace strata {
+
+struct RunOptions {
+  std::string file;
+  std::vector<std::string> overrides;
+};
+
+std::shared_ptr<RunOptions> add_run_options(CLI::App& command);
+
+// Reads the config, prints its warnings, and checks what every run needs.
+RunConfig load_run_config(const RunOptions& options);
+
+// A line "model  SmolLM2 ... 134.5M parameters", and the placement table.
+struct PlannedRun;
+void print_plan(const RunConfig& config, const PlannedRun& run);
+
+}  // namespace strata

@@ -1,0 +1,16 @@
+#pragma once
+// SIGINT and SIGTERM ask a run to end after the current step; a second one ends the process at once.
+
+#include <atomic>
+
+namespace strata {
+
+class StopSignal {
+ public:
+  StopSignal();   // Only one at a time.
+  ~StopSignal();  // Puts the former handlers back.
+  const std::atomic<bool>* requested() const;
+  int number() const;  // of the signal that came, 0: none
+};
+
+}  // namespace strata
