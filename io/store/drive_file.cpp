@@ -73,7 +73,7 @@ DriveFile::DriveFile(IoEngine& engine, const DriveExtent& drive)
 
 void DriveFile::open_scratch(const std::string& directory) {
   check_drive_directory(directory);
-  const Reclaimed reclaimed = reclaim_scratch_files(directory);
+  const DeadFiles reclaimed = reclaim_scratch_files(directory);
   if (reclaimed.num_files > 0) {
     note_ = fmt::format("; removed {} scratch files of dead runs ({})", reclaimed.num_files,
                         format_bytes(reclaimed.bytes));

@@ -45,14 +45,26 @@ std::uint64_t allocated_bytes(int descriptor) {
   return static_cast<std::uint64_t>(facts.st_blocks) * 512;
 }
 
-void reclaim(const fs::path& path, Reclaimed& total) {
+enum class Dead : std::uint8_t { count, remove };
+
+void visit(const fs::path& path, Dead what, DeadFiles& total) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return;
   if (lock(descriptor)) {
     const std::uint64_t bytes = allocated_bytes(descriptor);
-    if (::unlink(path.c_str()) == 0) total = {total.num_files + 1, total.bytes + bytes};
+    const bool counts = what == Dead::count || ::unlink(path.c_str()) == 0;
+    if (counts) total = {total.num_files + 1, total.bytes + bytes};
   }
   ::close(descriptor);
+}
+
+DeadFiles visit_all(const std::string& directory, Dead what) {
+  DeadFiles total;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    if (is_scratch_name(entry.path().filename())) visit(entry.path(), what, total);
+  }
+  return total;
 }
 
 [[noreturn]] void refuse(const std::string& directory, int error_number) {
@@ -90,13 +102,8 @@ ScratchFile::~ScratchFile() {
   ::close(descriptor_);
 }
 
-Reclaimed reclaim_scratch_files(const std::string& directory) {
-  Reclaimed total;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
-    if (is_scratch_name(entry.path().filename())) reclaim(entry.path(), total);
-  }
-  return total;
-}
+DeadFiles dead_scratch_files(const std::string& directory) { return visit_all(directory, Dead::count); }
+
+DeadFiles reclaim_scratch_files(const std::string& directory) { return visit_all(directory, Dead::remove); }
 
 }  // namespace strata

@@ -29,11 +29,12 @@ class ScratchFile {
   int descriptor_ = -1;  // holds the lock
 };
 
-struct Reclaimed {
+// Scratch files that no live run holds.
+struct DeadFiles {
   int num_files = 0;
   std::uint64_t bytes = 0;
 };
-// Removes the scratch files in `directory` that no live run holds.
-Reclaimed reclaim_scratch_files(const std::string& directory);
+DeadFiles dead_scratch_files(const std::string& directory);     // those that are there
+DeadFiles reclaim_scratch_files(const std::string& directory);  // removes them
 
 }  // namespace strata

@@ -5,11 +5,11 @@
 
 #include "display.hpp"
 #include "json_fields.hpp"
-#include "plain_file.hpp"
 #include "rope_config.hpp"
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 #include "strict_json.hpp"
 
 namespace strata {

@@ -5,12 +5,12 @@
 #include <system_error>
 
 #include "config_dtype.hpp"
-#include "plain_file.hpp"
 #include "shard_writer.hpp"
 #include "staged_folder.hpp"
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 
 namespace strata {
 namespace {
@@ -83,17 +83,32 @@ std::uint64_t bytes_of(const std::vector<fs::path>& files) {
   return total;
 }
 
+// All that an export needs to know of its base before it writes.
+struct ExportPlan {
+  ExportPlan(const fs::path& base, std::span<const ExpectedTensor> tensors, const ExportOptions& options)
+      : config(config_text(base, options.dtype)), copied(files_to_copy(base)) {
+    bytes = shard_bytes_needed(tensors, options.dtype) + bytes_of(copied) + config.size() + options.card.size();
+  }
+
+  std::string config;
+  std::vector<fs::path> copied;
+  std::uint64_t bytes = 0;
+};
+
 }  // namespace
+
+void check_export(const fs::path& base, const fs::path& target, std::span<const ExpectedTensor> tensors,
+                  const ExportOptions& options) {
+  check_staging(target, ExportPlan(base, tensors, options).bytes);
+}
 
 void export_hf_folder(const fs::path& base, const fs::path& target,
                       std::span<const ExpectedTensor> tensors, const TensorSource& source,
                       const ExportOptions& options) {
-  const std::string config = config_text(base, options.dtype);
-  const std::vector<fs::path> copied = files_to_copy(base);
-  StagedFolder folder(target, shard_bytes_needed(tensors, options.dtype) + bytes_of(copied) +
-                                  config.size() + options.card.size());
-  write_text_file(folder.path() / "config.json", config);
-  for (const fs::path& file : copied) copy_bytes(file, folder.path() / file.filename());
+  const ExportPlan plan(base, tensors, options);
+  StagedFolder folder(target, plan.bytes);
+  write_text_file(folder.path() / "config.json", plan.config);
+  for (const fs::path& file : plan.copied) copy_bytes(file, folder.path() / file.filename());
   if (!options.card.empty()) write_text_file(folder.path() / "README.md", options.card);
   write_shards(folder.path(), tensors, options.dtype, options.shard_bytes, source);
   folder.commit();

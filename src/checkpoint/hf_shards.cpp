@@ -10,9 +10,9 @@
 #include "display.hpp"
 #include "json_fields.hpp"
 #include "name_list.hpp"
-#include "plain_file.hpp"
 #include "safetensors_header.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 #include "strict_json.hpp"
 
 namespace strata {

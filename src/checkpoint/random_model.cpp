@@ -10,13 +10,13 @@
 
 #include "config_dtype.hpp"
 #include "elements.hpp"
-#include "plain_file.hpp"
 #include "shard_writer.hpp"
 #include "staged_folder.hpp"
 #include "strata/checkpoint/llama_tensors.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
+#include "strata/core/plain_file.hpp"
 
 namespace strata {
 namespace {

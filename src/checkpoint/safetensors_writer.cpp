@@ -4,11 +4,11 @@
 #include <set>
 #include <system_error>
 
-#include "plain_file.hpp"
 #include "safetensors_dtype.hpp"
 #include "safetensors_header.hpp"
 #include "strata/checkpoint/safetensors.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 
 namespace strata {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "plain_file.hpp"
 #include "strata/checkpoint/llama_tensors.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 
 namespace strata {
 namespace {

@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <system_error>
 
-#include "plain_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 
 namespace strata {
 namespace {
@@ -61,13 +61,17 @@ void rename_to_new(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-StagedFolder::StagedFolder(const fs::path& target, std::uint64_t bytes) : target_(clean(target)) {
+void check_staging(const fs::path& target, std::uint64_t bytes) {
   std::error_code error;
-  if (fs::exists(fs::symlink_status(target_, error))) refuse_existing(target_);
-  const fs::path parent = target_.parent_path();
+  if (fs::exists(fs::symlink_status(clean(target), error))) refuse_existing(clean(target));
+  const fs::path parent = clean(target).parent_path();
   fs::create_directories(parent, error);
   if (error) throw SystemError("create directory", parent.string(), error.value());
   check_space(parent, bytes);
+}
+
+StagedFolder::StagedFolder(const fs::path& target, std::uint64_t bytes) : target_(clean(target)) {
+  check_staging(target_, bytes);
   path_ = make_temporary(target_);
 }
 

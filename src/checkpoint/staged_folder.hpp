@@ -8,10 +8,13 @@
 
 namespace strata {
 
+// Throws ConfigError when the target exists, SystemError when its parent cannot be made or `bytes` do
+// not fit on its file system.
+void check_staging(const std::filesystem::path& target, std::uint64_t bytes);
+
 class StagedFolder {
  public:
-  // Throws ConfigError when the target exists, SystemError when `bytes` do not fit on its file
-  // system.
+  // Throws like check_staging.
   StagedFolder(const std::filesystem::path& target, std::uint64_t bytes);
   ~StagedFolder();
   StagedFolder(const StagedFolder&) = delete;

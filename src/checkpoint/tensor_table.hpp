@@ -6,7 +6,7 @@
 
 #include "strata/checkpoint/inspect.hpp"
 #include "strata/checkpoint/safetensors.hpp"
-#include "text_table.hpp"
+#include "strata/core/text_table.hpp"
 
 namespace strata {
 

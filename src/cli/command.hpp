@@ -15,5 +15,6 @@ void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_help_config(CLI::App& app, Action& action);
 
 }  // namespace strata

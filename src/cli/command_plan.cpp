@@ -1,20 +1,15 @@
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "cli/command.hpp"
 #include "cli/run_options.hpp"
-#include "strata/core/error.hpp"
+#include "cli/text_file.hpp"
 #include "strata/train/planned_run.hpp"
 
 namespace strata {
 namespace {
 
 void write_json(const std::string& path, const PlannedRun& run) {
-  std::ofstream file(path);
-  file << plan_to_json(run.program, run.plan) << '\n';
-  file.close();
-  if (!file) throw SystemError("write", path, errno);
+  replace_text_file(path, plan_to_json(run.program, run.plan) + "\n");
   fmt::print("wrote {}\n", path);
 }
 

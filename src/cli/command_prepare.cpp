@@ -63,7 +63,7 @@ void add_prepare(CLI::App& app, Action& action) {
   auto o = std::make_shared<Options>();
   command->add_option("--input", o->inputs, "Text or JSONL files")->required()->check(CLI::ExistingFile);
   command->add_option("--output", o->output, "Folder for train.tok and heldout.tok")->required();
-  command->add_option("--format", o->format, "")->check(CLI::IsMember({"text", "jsonl"}))->capture_default_str();
+  command->add_option("--format", o->format, "What the inputs are")->check(CLI::IsMember({"text", "jsonl"}))->capture_default_str();
   command->add_option("--separator", o->separator, "What parts documents of a text file")
       ->check(CLI::IsMember({"blank_line", "file"}))
       ->capture_default_str();

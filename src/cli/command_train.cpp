@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "cli/command.hpp"
 #include "cli/run_options.hpp"
 #include "cli/stop_signal.hpp"
+#include "cli/text_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/trainer.hpp"
@@ -27,12 +27,17 @@ void check_targets(const RunConfig& config) {
   if (failed) throw SystemError("create", config.output_dir.string(), failed.value());
 }
 
+void warn_of_missing_tokenizer(const RunConfig& config) {
+  const auto& folder = config.model_name_or_path;
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.json"})
+    if (std::filesystem::exists(folder / name)) return;
+  fmt::print(stderr, "warning: {} has no tokenizer.json, so the export will have none\n", folder.string());
+}
+
 void write_resolved_config(const RunConfig& config) {
   const auto path = config.output_dir / "resolved_config.yaml";
-  std::ofstream file(path);
-  file << format_config(config);
-  file.close();
-  if (!file) throw SystemError("write", path.string(), errno);
+  replace_text_file(path, format_config(config));
+  fmt::print("config   {}\n", path.string());
 }
 
 void print_outcome(const TrainOutcome& outcome) {
@@ -50,14 +55,27 @@ void print_peaks(const Session& session) {
                format_bytes(peak.measured_bytes));
 }
 
-int train(const RunOptions& options) {
-  const RunConfig config = load_run_config(options);
+void export_weights(const RunConfig& config, Session& session) {
+  const auto target = export_target(config);
+  session.export_to(target);
+  fmt::print("exported {}\n", target.string());
+}
+
+PlannedRun prepare(const RunConfig& config) {
   check_targets(config);
-  write_resolved_config(config);
+  check_data(config);
   PlannedRun planned = plan_run(config, Purpose::train);
+  warn_of_missing_tokenizer(config);
+  write_resolved_config(config);
   print_plan(config, planned);
   std::fflush(stdout);
-  Session session(config, std::move(planned));
+  return planned;
+}
+
+int train(const RunOptions& options) {
+  const RunConfig config = load_run_config(options);
+  Session session(config, prepare(config));
+  session.check_export(export_target(config));
   for (const std::string& note : session.notes()) fmt::print("{}\n", note);
   Progress progress(config.output_dir, terminal_style(stdout), stdout);
   Trainer trainer(config, session, progress);
@@ -67,8 +85,7 @@ int train(const RunOptions& options) {
   const TrainOutcome outcome = trainer.run(signal.requested());
   print_outcome(outcome);
   print_peaks(session);
-  session.export_to(export_target(config));
-  fmt::print("exported {}\n", export_target(config).string());
+  if (outcome.steps > 0) export_weights(config, session);
   return outcome.stopped ? 128 + signal.number() : 0;
 }
 

@@ -31,6 +31,7 @@ int run(const Action& action) {
 int run_command_line(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // A file-size limit is an error to report, not a death.
   CLI::App app("Strata fine-tunes language models larger than the GPU memory at hand.", "strata");
+  app.set_version_flag("--version", "strata " STRATA_VERSION);
   app.require_subcommand(1);
   Action action;
   add_make_model(app, action);
@@ -40,6 +41,7 @@ int run_command_line(int argc, char** argv) {
   add_eval(app, action);
   add_export(app, action);
   add_inspect(app, action);
+  add_help_config(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

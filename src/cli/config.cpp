@@ -14,6 +14,16 @@
 namespace strata {
 namespace {
 
+// The plan has one micro-batch shape; how many rows are scored at once changes no loss.
+void warn_of_eval_batch_size(const Settings& settings, RunConfig& config) {
+  const bool is_set = settings.values().contains("per_device_eval_batch_size");
+  if (!is_set || config.per_device_eval_batch_size == config.per_device_train_batch_size) return;
+  config.warnings.push_back(
+      fmt::format("per_device_eval_batch_size: {} is not used: evaluation runs at "
+                  "per_device_train_batch_size ({}), with the same result",
+                  config.per_device_eval_batch_size, config.per_device_train_batch_size));
+}
+
 RunConfig resolve(const Settings& settings) {
   RunConfig config;
   config.warnings = settings.warnings();
@@ -28,6 +38,7 @@ RunConfig resolve(const Settings& settings) {
     config.resolved.push_back({key.name, key.get(config), origin});
   }
   check_config(config);
+  warn_of_eval_batch_size(settings, config);
   return config;
 }
 

@@ -22,6 +22,9 @@ RunConfig load_run_config(const RunOptions& options) {
   for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (config.model_name_or_path.empty())
     throw ConfigError(fmt::format("{}: model_name_or_path is missing: give a Hugging Face model folder", options.file));
+  if (!std::filesystem::is_directory(config.model_name_or_path))
+    throw ConfigError(fmt::format("model_name_or_path: {} is no folder: give a Hugging Face model folder on this machine",
+                                  config.model_name_or_path.string()));
   return config;
 }
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "data/file_text.hpp"
 #include "data/utf8.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 #include "strata/data/token_shard.hpp"
 
 namespace strata {
@@ -145,7 +145,7 @@ std::unique_ptr<Detokenizer> make_byte_detokenizer() { return std::make_unique<B
 
 std::unique_ptr<Detokenizer> load_detokenizer(const std::filesystem::path& path) {
   const auto file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
-  const std::string text = read_file_text(file);
+  const std::string text = read_text_file(file);
   try {
     return std::make_unique<BpeDetokenizer>(json::parse(text),
                                             XXH3_64bits(text.data(), text.size()), file.string());

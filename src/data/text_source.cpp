@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "data/content_hash.hpp"
-#include "data/file_text.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 
 namespace strata {
 namespace {
@@ -123,7 +123,7 @@ TextSource read_text_source(std::span<const std::filesystem::path> files,
   SourceReader reader(options);
   ContentHash hash;
   for (const auto& path : files) {
-    const std::string text = read_file_text(path);
+    const std::string text = read_text_file(path);
     hash.add(text.data(), text.size());
     reader.read(path, text);
   }

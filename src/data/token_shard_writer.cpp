@@ -1,15 +1,16 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "data/content_hash.hpp"
 #include "data/shard_header.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/plain_file.hpp"
 #include "strata/data/token_shard.hpp"
 
 namespace strata {
@@ -17,54 +18,42 @@ namespace {
 
 using Documents = std::span<const TokenDocument>;
 
+std::filesystem::path partial_path(const std::filesystem::path& path) {
+  return path.string() + ".partial";
+}
+
+PlainFile create_anew(const std::filesystem::path& path) {
+  std::error_code ignored;  // What a killed run left is of no use; create() says what is in the way.
+  std::filesystem::remove(path, ignored);
+  return PlainFile::create(path);
+}
+
 // A file that appears under its name only by commit(); until then it is removed on the way out.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path)
-      : path_(path), partial_(path.string() + ".partial") {
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-    descriptor_ =
-        static_cast<int>(check(::open(partial_.c_str(), flags, 0644), "create", partial_));
-  }
+      : path_(path), file_(create_anew(partial_path(path))) {}
   ~NewFile() {
-    ::close(descriptor_);
-    if (!committed_) ::unlink(partial_.c_str());
+    std::error_code ignored;
+    if (!committed_) std::filesystem::remove(file_.path(), ignored);
   }
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  void write(const void* data, std::size_t bytes, std::uint64_t offset) {
-    const auto* from = static_cast<const char*>(data);
-    while (bytes > 0) {
-      const ssize_t done = ::pwrite(descriptor_, from, bytes, static_cast<off_t>(offset));
-      if (done < 0 && errno == EINTR) continue;
-      check(done, "write", partial_);
-      from += done;
-      bytes -= static_cast<std::size_t>(done);
-      offset += static_cast<std::uint64_t>(done);
-    }
+  void write(std::span<const char> bytes, std::uint64_t offset) {
+    file_.write(offset, std::as_bytes(bytes));
   }
 
   void commit() {
-    check(::fsync(descriptor_), "flush", partial_);
-    check(::rename(partial_.c_str(), path_.c_str()), "rename", partial_);
+    file_.sync_and_close();
+    check(::rename(file_.path().c_str(), path_.c_str()), "rename", file_.path().string());
     committed_ = true;
-    flush_directory();
+    sync_directory(path_.parent_path());
   }
 
  private:
-  void flush_directory() const {
-    const auto directory = path_.has_parent_path() ? path_.parent_path() : ".";
-    const int opened = static_cast<int>(check(
-        ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open", directory.string()));
-    const int result = ::fsync(opened);
-    ::close(opened);
-    check(result, "flush", directory.string());
-  }
-
   std::filesystem::path path_;
-  std::string partial_;
-  int descriptor_ = -1;
+  PlainFile file_;
   bool committed_ = false;
 };
 
@@ -97,7 +86,7 @@ class PayloadWriter {
 
   void flush() {
     hash_.add(buffer_.data(), buffer_.size());
-    file_.write(buffer_.data(), buffer_.size(), offset_);
+    file_.write(buffer_, offset_);
     offset_ += buffer_.size();
     buffer_.clear();
   }
@@ -200,7 +189,7 @@ void write_token_shard(const std::filesystem::path& path, const TokenShardInfo& 
   header.payload_hash = payload.finish();
   std::array<char, shard_header_bytes> block{};
   std::memcpy(block.data(), &header, sizeof(header));
-  file.write(block.data(), block.size(), 0);
+  file.write(block, 0);
   file.commit();
 }
 

@@ -68,9 +68,9 @@ void AdamW::update(const TileUpdate& tile, const UpdateHyper& hyper, const Updat
   args.beta1 = config_.beta1;
   args.beta2 = config_.beta2;
   args.epsilon = config_.epsilon;
-  args.bias_correction1 = static_cast<float>(1 - std::pow(static_cast<double>(config_.beta1), static_cast<double>(hyper.step)));
-  args.bias_correction2_sqrt =
-      static_cast<float>(std::sqrt(1 - std::pow(static_cast<double>(config_.beta2), static_cast<double>(hyper.step))));
+  const auto step = static_cast<double>(hyper.step);
+  args.bias_correction1 = static_cast<float>(1 - std::pow(config_.beta1, step));
+  args.bias_correction2_sqrt = static_cast<float>(std::sqrt(1 - std::pow(config_.beta2, step)));
   args.gradient_scale = scalars.clip_factor;
 
   const std::int64_t count = tile.master.count();

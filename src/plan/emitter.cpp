@@ -9,9 +9,10 @@
 namespace strata {
 namespace {
 
+// Updates stage new weights apart from the slots that fetches use: sharing them, the next forward would wait for all updates.
 SlotPurpose staging_purpose(Role role) {
   switch (role) {
-    case Role::weight: return SlotPurpose::host_weight;
+    case Role::weight: return SlotPurpose::host_new_weight;
     case Role::gradient: return SlotPurpose::host_gradient;
     case Role::master: return SlotPurpose::host_master;
     case Role::moment1: return SlotPurpose::host_moment1;
@@ -335,7 +336,7 @@ Operand Emitter::weight_operand(const Use& use, Tier engine) {
   layout_.forget(use.shard);
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::produce};
-  const SlotPurpose purpose = engine == Tier::device ? SlotPurpose::device_weight_tile : SlotPurpose::host_weight;
+  const SlotPurpose purpose = engine == Tier::device ? SlotPurpose::device_weight_tile : SlotPurpose::host_new_weight;
   return {what, tile_slot(what, purpose), Access::produce};
 }
 

@@ -1,7 +1,5 @@
 #include "plan/layout.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,6 +26,7 @@ std::string_view purpose_name(SlotPurpose purpose) {
     case SlotPurpose::device_gradient_tile: return "gradient tiles on the device";
     case SlotPurpose::device_weight_tile: return "weight tiles on the device";
     case SlotPurpose::host_weight: return "weight staging";
+    case SlotPurpose::host_new_weight: return "updated weight staging";
     case SlotPurpose::host_gradient: return "gradient staging";
     case SlotPurpose::host_master: return "master staging";
     case SlotPurpose::host_moment1: return "moment1 staging";
@@ -200,8 +199,8 @@ SlotRing& Layout::ring(SlotPurpose purpose, std::uint64_t bytes) {
   const int count = num_slots(purpose, bytes);
   const Tier tier = purpose_tier(purpose);
   const Region region = allocate(tier, slot_bytes * static_cast<std::uint64_t>(count));
-  add_usage(std::string(purpose_name(purpose)), tier, region.bytes);
-  const std::string name = fmt::format("{} ({} x {})", purpose_name(purpose), count, format_bytes(slot_bytes));
+  const std::string name(purpose_name(purpose));
+  add_usage(name, tier, region.bytes);
   return rings_.emplace(key, SlotRing({name, tier, region.offset, slot_bytes, count})).first->second;
 }
 
@@ -221,6 +220,7 @@ int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
     case SlotPurpose::device_input: return 2;
     case SlotPurpose::device_gradient_tile:
     case SlotPurpose::device_weight_tile:
+    case SlotPurpose::host_new_weight:
     case SlotPurpose::host_master:
     case SlotPurpose::host_moment1:
     case SlotPurpose::host_moment2: return policy_.state_slots;

@@ -16,7 +16,8 @@ namespace strata {
 enum class SlotPurpose : std::uint8_t {
   device_weight, device_contribution, device_activation, device_activation_gradient, device_input,
   device_gradient_tile, device_weight_tile,
-  host_weight, host_gradient, host_master, host_moment1, host_moment2, host_contribution, host_activation,
+  host_weight, host_new_weight, host_gradient, host_master, host_moment1, host_moment2, host_contribution,
+  host_activation,
 };
 
 // Equal slots taken round robin, with what each holds now.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "strata/core/bytes.hpp"
+#include "strata/core/text_table.hpp"
 #include "strata/plan/plan.hpp"
 
 namespace strata {
@@ -14,33 +15,42 @@ namespace {
 
 using Bytes = std::array<std::uint64_t, num_tiers>;
 
-std::string cell(std::uint64_t bytes, std::uint64_t total) {
+std::uint64_t sum(const Bytes& bytes) { return bytes[0] + bytes[1] + bytes[2]; }
+
+std::string plain_cell(std::uint64_t bytes) { return bytes == 0 ? "-" : format_bytes(bytes); }
+
+std::string share_cell(std::uint64_t bytes, std::uint64_t total) {
   if (bytes == 0) return "-";
   return fmt::format("{} {:3.0f}%", format_bytes(bytes), 100.0 * static_cast<double>(bytes) / static_cast<double>(total));
 }
 
-std::string row(const std::string& name, const std::string& total, const std::array<std::string, num_tiers>& cells) {
-  return fmt::format("  {:<30} {:>10} {:>17} {:>17} {:>17}\n", name, total, cells[0], cells[1], cells[2]);
-}
-
-std::string home_row(const Usage& usage) {
-  const std::uint64_t total = usage.bytes[0] + usage.bytes[1] + usage.bytes[2];
-  return row(usage.name, format_bytes(total), {cell(usage.bytes[0], total), cell(usage.bytes[1], total), cell(usage.bytes[2], total)});
-}
-
-std::string plain_cell(std::uint64_t bytes) { return bytes == 0 ? "-" : format_bytes(bytes); }
-
-std::string plain_row(const std::string& name, const Bytes& bytes) {
-  return row(name, format_bytes(bytes[0] + bytes[1] + bytes[2]), {plain_cell(bytes[0]), plain_cell(bytes[1]), plain_cell(bytes[2])});
-}
-
 std::string limit_cell(std::uint64_t limit) { return limit == ~std::uint64_t{0} ? "no limit" : format_bytes(limit); }
 
-std::string limits_row(const Plan& plan) {
+void add_home(TextTable& table, const Usage& usage) {
+  const std::uint64_t total = sum(usage.bytes);
+  table.add_row({"  " + usage.name, format_bytes(total), share_cell(usage.bytes[0], total),
+                 share_cell(usage.bytes[1], total), share_cell(usage.bytes[2], total)});
+}
+
+void add_plain(TextTable& table, const std::string& name, const std::string& amount, const Bytes& bytes) {
+  table.add_row({name, amount, plain_cell(bytes[0]), plain_cell(bytes[1]), plain_cell(bytes[2])});
+}
+
+void add_pool(TextTable& table, const SlotPool& pool) {
+  Bytes bytes{};
+  bytes[static_cast<std::size_t>(pool.tier)] = pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
+  add_plain(table, "  " + pool.name, fmt::format("{} x {}", pool.num_slots, format_bytes(pool.slot_bytes)), bytes);
+}
+
+void add_limits(TextTable& table, const TierLimits& limits) {
   std::uint64_t drives = 0;
-  for (std::uint64_t bytes : plan.limits.drive_bytes) drives += bytes;
-  return row("limit", "", {limit_cell(plan.limits.device_bytes), limit_cell(plan.limits.host_bytes),
-                           plan.limits.drive_bytes.empty() ? "no path" : format_bytes(drives)});
+  for (std::uint64_t bytes : limits.drive_bytes) drives += bytes;
+  table.add_row({"limit", "", limit_cell(limits.device_bytes), limit_cell(limits.host_bytes),
+                 limits.drive_bytes.empty() ? "no path" : format_bytes(drives)});
+}
+
+bool is_pool(const Plan& plan, const Usage& usage) {
+  return std::ranges::find(plan.pools, usage.name, &SlotPool::name) != plan.pools.end();
 }
 
 nlohmann::ordered_json region_json(const Region& region) {
@@ -99,21 +109,17 @@ nlohmann::ordered_json tiers_json(const Bytes& bytes) {
 }  // namespace
 
 std::string format_plan(const Program&, const Plan& plan) {
-  std::string text = row("where it lives", "total", {"gpu", "cpu", "nvme"});
+  constexpr auto right = TextTable::Align::right;
+  TextTable table({{"where it lives"}, {"total", right}, {"gpu", right}, {"cpu", right}, {"nvme", right}});
   for (const Usage& usage : plan.usage)
-    if (usage.is_home) text += home_row(usage);
-  text += "  what moves through\n";
-  for (const SlotPool& pool : plan.pools) {
-    Bytes bytes{};
-    bytes[static_cast<std::size_t>(pool.tier)] = pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
-    text += plain_row(pool.name, bytes);
-  }
-  for (const Usage& usage : plan.usage) {
-    const bool is_pool = std::ranges::any_of(plan.pools, [&](const SlotPool& p) { return p.name.starts_with(usage.name); });
-    if (!usage.is_home && !is_pool) text += plain_row(usage.name, usage.bytes);
-  }
-  text += plain_row("peak", plan.tier_bytes);
-  return text + limits_row(plan);
+    if (usage.is_home) add_home(table, usage);
+  table.add_row({"what it moves through", "", "", "", ""});
+  for (const SlotPool& pool : plan.pools) add_pool(table, pool);
+  for (const Usage& usage : plan.usage)
+    if (!usage.is_home && !is_pool(plan, usage)) add_plain(table, "  " + usage.name, format_bytes(sum(usage.bytes)), usage.bytes);
+  add_plain(table, "peak", format_bytes(sum(plan.tier_bytes)), plan.tier_bytes);
+  add_limits(table, plan.limits);
+  return table.text();
 }
 
 std::string plan_to_json(const Program& program, const Plan& plan) {

@@ -49,7 +49,7 @@ class Executor::Impl {
     walker_->submit(state);
   }
 
-  StepResult wait_result() {
+  const StepResult& wait_result() {
     ensure(reported_ < submitted_);
     const StepState& state = state_of(reported_);
     walker_->wait_reported(state);
@@ -94,7 +94,7 @@ Executor::Executor(const Program& program, const Plan& plan, const ExecutorParts
 Executor::~Executor() = default;
 
 void Executor::submit(std::string_view schedule, const StepArgs& args) { impl_->submit(schedule, args); }
-StepResult Executor::wait_result() { return impl_->wait_result(); }
+const StepResult& Executor::wait_result() { return impl_->wait_result(); }
 void Executor::drain() { impl_->drain(); }
 StepTiming Executor::last_timing() const { return impl_->last_timing(); }
 

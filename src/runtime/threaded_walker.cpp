@@ -124,7 +124,9 @@ class ThreadedWalker final : public LaneWalker {
       OpTrack& from = tracks_[step.schedule][edge.op.index()];
       const std::int64_t waited = await(from, step.run_index + 1 - static_cast<std::uint64_t>(edge.steps_back));
       if (waited == 0) continue;
-      const Lane cause = from.blame.load(std::memory_order_relaxed);
+      // A lane that waits is not what it waits for: its own part was over before the wait began.
+      const Lane blamed = from.blame.load(std::memory_order_relaxed);
+      const Lane cause = blamed == op.lane ? from.op->lane : blamed;
       if (op.lane == Lane::compute) step.compute_wait_ns[static_cast<std::size_t>(cause)] += waited;
       if (waited > longest) longest = waited, blame = cause;
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -29,6 +30,15 @@ fs::path created(const fs::path& folder) {
   return folder;
 }
 
+// Padded behind the count, so that the columns of a run's lines stand below each other.
+std::string aligned(const StepReport& report, std::string line) {
+  const std::size_t digits = fmt::formatted_size("{}", report.step);
+  const std::size_t digits_max = fmt::formatted_size("{}", report.total_steps);
+  const std::size_t end = line.find(" | ");
+  if (digits < digits_max && end != std::string::npos) line.insert(end, digits_max - digits, ' ');
+  return line;
+}
+
 }  // namespace
 
 struct Progress::Impl {
@@ -54,6 +64,7 @@ struct Progress::Impl {
   std::FILE* terminal;
   bool has_warned = false;
   double seconds_per_step = 0;
+  int steps_seen = 0;
 };
 
 // Losing metrics is no reason to lose the run; saying so at every step would drown the terminal.
@@ -66,13 +77,14 @@ void Progress::Impl::record(const std::string& line) {
       metrics.path().string(), std::strerror(error)));
 }
 
-// A running mean with the memory of about ten steps: the first steps are slow, and speed may change
-// for good.
+// A running mean with the memory of about ten steps, for speed may change for good. The first step
+// counts only until there is a second: it builds what the others find built.
 double Progress::Impl::eta(const StepReport& report) {
-  constexpr double weight_of_new = 0.1;
+  constexpr double weight_of_new_min = 0.1;
   if (!std::isfinite(report.seconds)) return std::numeric_limits<double>::quiet_NaN();
-  const double share = seconds_per_step == 0 ? 1 : weight_of_new;
+  const double share = std::max(weight_of_new_min, 1.0 / std::max(1, steps_seen++));
   seconds_per_step += share * (report.seconds - seconds_per_step);
+  if (report.step >= report.total_steps) return std::numeric_limits<double>::quiet_NaN();
   return seconds_per_step * static_cast<double>(report.total_steps - report.step);
 }
 
@@ -93,7 +105,7 @@ Progress::~Progress() = default;
 void Progress::step(const StepReport& report, bool show) {
   const double eta = impl_->eta(report);
   impl_->record(step_json(report));
-  if (show) impl_->print(impl_->paint(report, format_step(report, eta)));
+  if (show) impl_->print(impl_->paint(report, aligned(report, format_step(report, eta))));
 }
 
 void Progress::evaluation(std::int64_t step, double loss, std::int64_t tokens) {

@@ -6,6 +6,7 @@
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/io/store/tile_store.hpp"
 #include "strata/topology/topology.hpp"
 
 namespace strata {
@@ -79,9 +80,11 @@ TierLimits make_limits(const RunConfig& config, const Policy& policy) {
   TierLimits limits;
   limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
   limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes);
-  if (uses_nvme(policy))
-    for (const std::string& path : config.offload.nvme_paths)
-      limits.drive_bytes.push_back(read_file_system(path).free_bytes);
+  if (!uses_nvme(policy)) return limits;
+  for (const std::string& path : config.offload.nvme_paths) {
+    check_drive_directory(path);
+    limits.drive_bytes.push_back(available_drive_bytes(path));
+  }
   return limits;
 }
 
@@ -151,8 +154,8 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
   if (purpose == Purpose::train) {
     declare_training(config, *run.model, run.program);
     run.optimizer = std::make_unique<AdamW>(
-        AdamWConfig{static_cast<float>(config.adam_beta1), static_cast<float>(config.adam_beta2),
-                    static_cast<float>(config.adam_epsilon), static_cast<float>(config.weight_decay)},
+        AdamWConfig{config.adam_beta1, config.adam_beta2, static_cast<float>(config.adam_epsilon),
+                    static_cast<float>(config.weight_decay)},
         decay_ranges(*run.model), *run.host_kernels);
   } else {
     run.model->declare_state(run.program, 0);

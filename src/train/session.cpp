@@ -77,6 +77,10 @@ Evaluation Session::evaluate(const Batches& batches) {
   return total;
 }
 
+void Session::check_export(const std::filesystem::path& target) const {
+  check_export_weights(config_.model_name_or_path, target, run_);
+}
+
 void Session::export_to(const std::filesystem::path& target) {
   executor_->drain();
   export_weights(config_.model_name_or_path, target, run_, *state_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
@@ -29,9 +30,14 @@ std::unique_ptr<Batches> open_batches(const RunConfig& config, const std::vector
   return std::make_unique<Batches>(open_shards(paths), options);
 }
 
-void check_vocabulary(const RunConfig& config, const std::vector<std::filesystem::path>& paths) {
+using Paths = std::vector<std::filesystem::path>;
+
+void check_shards(const RunConfig& config, const std::string& key, const Paths& paths) {
+  if (paths.empty()) throw ConfigError(key + " names no token shard: make one with `strata prepare`");
   const HfConfig hf = read_hf_config(config.model_name_or_path);
   for (const auto& path : paths) {
+    if (!std::filesystem::is_regular_file(path))
+      throw ConfigError(fmt::format("{}: {} is no file: make it with `strata prepare`", key, path.string()));
     const TokenShardInfo info = TokenShard(path, Verify::header).info();
     if (info.vocab_size > static_cast<std::uint64_t>(hf.vocab_size))
       throw ConfigError(fmt::format("{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own tokenizer",
@@ -39,6 +45,7 @@ void check_vocabulary(const RunConfig& config, const std::vector<std::filesystem
   }
 }
 
+// By what the user can change; nothing for the compute lane itself.
 std::string wait_name(Lane lane) {
   switch (lane) {
     case Lane::read:
@@ -53,27 +60,46 @@ std::string wait_name(Lane lane) {
     case Lane::comm: return "comm";
     case Lane::compute: break;
   }
-  return "other";
+  return "";
 }
 
-std::vector<std::pair<std::string, double>> waits_of(const StepTiming& timing) {
-  std::vector<std::pair<std::string, double>> waits;
+using Waits = std::vector<std::pair<std::string, double>>;
+
+void add_wait(Waits& waits, const std::string& name, double added) {
+  const auto found = std::ranges::find(waits, name, &Waits::value_type::first);
+  if (found == waits.end()) waits.emplace_back(name, added);
+  else found->second += added;
+}
+
+// Those that are worth a look: at least a hundredth of the step.
+Waits busy_of(const StepTiming& timing) {
+  Waits busy;
   for (int lane = 0; lane < num_lanes; ++lane) {
-    const double s = seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]);
-    if (s <= 0) continue;
-    const std::string name = wait_name(static_cast<Lane>(lane));
-    const auto found = std::ranges::find(waits, name, &std::pair<std::string, double>::first);
-    if (found == waits.end()) waits.emplace_back(name, s);
-    else found->second += s;
+    const double s = seconds(timing.busy_ns[static_cast<std::size_t>(lane)]);
+    if (s > 0) busy.emplace_back(lane_name(static_cast<Lane>(lane)), s);
   }
+  return busy;
+}
+
+Waits waits_of(const StepTiming& timing, double step_seconds) {
+  Waits waits;
+  for (int lane = 0; lane < num_lanes; ++lane) {
+    const std::string name = wait_name(static_cast<Lane>(lane));
+    if (!name.empty()) add_wait(waits, name, seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]));
+  }
+  std::erase_if(waits, [&](const auto& wait) { return wait.second < 0.01 * step_seconds || wait.second <= 0; });
   return waits;
 }
 
 }  // namespace
 
+void check_data(const RunConfig& config) {
+  check_shards(config, "dataset", config.dataset);
+  if (config.evaluate) check_shards(config, "eval_dataset", config.eval_dataset);
+}
+
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config) {
-  if (config.eval_dataset.empty()) throw ConfigError("eval_dataset names no token shard: make one with `strata prepare`");
-  check_vocabulary(config, config.eval_dataset);
+  check_shards(config, "eval_dataset", config.eval_dataset);
   return open_batches(config, config.eval_dataset, RowOrder::in_order);
 }
 
@@ -86,8 +112,7 @@ struct Trainer::Slot {
 
 Trainer::Trainer(const RunConfig& config, Session& session, Progress& progress)
     : config_(config), session_(session), progress_(progress) {
-  if (config.dataset.empty()) throw ConfigError("dataset names no token shard: make one with `strata prepare`");
-  check_vocabulary(config, config.dataset);
+  check_shards(config, "dataset", config.dataset);
   train_ = open_batches(config, config.dataset, RowOrder::shuffled);
   if (config.evaluate) held_out_ = held_out_batches(config);
   steps_per_epoch_ = ceil_div(train_->micro_batches_per_epoch(), config.gradient_accumulation_steps);
@@ -120,17 +145,18 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
 }
 
 TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
+  const auto stopping = [stop] { return stop != nullptr && *stop; };
   TrainOutcome outcome;
   std::array<Slot, 3> slots;
   if (held_out_ != nullptr) evaluate(0, outcome.held_out_before);
   const std::int64_t begin = now_ns();
   std::int64_t last = begin;
-  for (std::int64_t step = 0; step < total_steps_; ++step) {
+  for (std::int64_t step = 0; step < total_steps_ && !stopping(); ++step) {
     Slot& slot = slots[static_cast<std::size_t>(step % 3)];
     prepare(slot, step);
     session_.executor().submit("train", slot.args);
     // The result is there as soon as the norm is known; the updates go on beside the next step's forward.
-    const StepResult result = session_.executor().wait_result();
+    const StepResult& result = session_.executor().wait_result();
     const std::int64_t now = now_ns();
     StepReport line = report(slot, result, seconds(now - last));
     last = now;
@@ -143,9 +169,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
     if (!result.finite && config_.non_finite == NonFinitePolicy::stop)
       throw Error(fmt::format("step {}: the gradient is not finite (loss {}); nothing was applied. Lower learning_rate, or set "
                               "non_finite: skip_step to go on without such steps", step + 1, result.loss));
-    outcome.stopped = stop != nullptr && *stop && step + 1 < total_steps_;
-    if (outcome.stopped) break;
-    if (evaluation_due(step + 1)) {
+    if (evaluation_due(step + 1) && !stopping()) {
       Evaluation between;
       evaluate(step + 1, between);
       last = now_ns();
@@ -153,7 +177,8 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
-  if (held_out_ != nullptr) evaluate(outcome.steps, outcome.held_out_after);
+  outcome.stopped = outcome.steps < total_steps_;
+  if (held_out_ != nullptr && !outcome.stopped) evaluate(outcome.steps, outcome.held_out_after);
   return outcome;
 }
 
@@ -178,7 +203,8 @@ StepReport Trainer::report(const Slot& slot, const StepResult& result, double st
   line.seconds = step_seconds;
   line.tokens = slot.tokens;
   line.applied = result.applied;
-  line.waits = waits_of(timing);
+  line.waits = waits_of(timing, step_seconds);
+  line.busy = busy_of(timing);
   line.nvme_bytes_read = timing.nvme_bytes_read;
   line.nvme_bytes_written = timing.nvme_bytes_written;
   return line;

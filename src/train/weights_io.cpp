@@ -137,23 +137,31 @@ std::string model_card(const std::filesystem::path& base, const PlannedRun& run)
                      plan_hash(run.program, run.plan));
 }
 
+ExportOptions export_options(const std::filesystem::path& base, const PlannedRun& run) {
+  ExportOptions options;
+  options.dtype = run.program.contribution_dtype;
+  options.card = model_card(base, run);
+  return options;
+}
+
 }  // namespace
 
 void load_weights(const std::filesystem::path& folder, const PlannedRun& run, StateAccess& state) {
   Loader(folder, run, state).load();
 }
 
+void check_export_weights(const std::filesystem::path& base, const std::filesystem::path& target, const PlannedRun& run) {
+  check_export(base, target, expected_tensors(*run.model), export_options(base, run));
+}
+
 void export_weights(const std::filesystem::path& base, const std::filesystem::path& target, const PlannedRun& run,
                     StateAccess& state) {
   TileSource source(run, state);
-  ExportOptions options;
-  options.dtype = run.program.contribution_dtype;
-  options.card = model_card(base, run);
   export_hf_folder(base, target, expected_tensors(*run.model),
                    [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
                      source.read(name, first, dtype, bytes);
                    },
-                   options);
+                   export_options(base, run));
 }
 
 }  // namespace strata

@@ -71,5 +71,9 @@ struct ExportOptions {
 // temporary name beside it, synced, then renamed. Throws SystemError before writing when the space does not suffice.
 void export_hf_folder(const std::filesystem::path& base, const std::filesystem::path& target,
                       std::span<const ExpectedTensor> tensors, const TensorSource& source, const ExportOptions& options);
+// Throws what export_hf_folder would throw before it writes, hours earlier: the target exists, its parent cannot be made, or
+// the space does not suffice.
+void check_export(const std::filesystem::path& base, const std::filesystem::path& target,
+                  std::span<const ExpectedTensor> tensors, const ExportOptions& options);
 
 }  // namespace strata

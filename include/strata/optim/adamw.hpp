@@ -12,7 +12,8 @@
 namespace strata {
 
 struct AdamWConfig {
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f, weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999;
+  float epsilon = 1e-8f, weight_decay = 0;
 };
 
 // Elements [begin, end) of a block's vector that decay.

@@ -108,7 +108,7 @@ struct Schedule {
 
 // A run of equal slots in one tier, taken round robin; the number of slots is the look-ahead.
 struct SlotPool {
-  std::string name;  // "weight slots (27.0 MiB)"
+  std::string name;  // "weight slots"; pools of one name differ in slot_bytes
   Tier tier = Tier::device;
   std::uint64_t offset = 0;
   std::uint64_t slot_bytes = 0;

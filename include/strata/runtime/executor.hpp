@@ -63,8 +63,9 @@ class Executor {
   // Starts one step of the named schedule; at most two steps are in flight: a third waits for the first to complete.
   // A change of schedule drains first.
   void submit(std::string_view schedule, const StepArgs& args);
-  // Blocks until the oldest unreported step has reported its result; its later ops (updates) may still run.
-  StepResult wait_result();
+  // Blocks until the oldest unreported step has reported its result; its later ops (updates) may still run. The result is
+  // valid while the next two steps run.
+  const StepResult& wait_result();
   // Blocks until every op of every submitted step has completed.
   void drain();
   // Timing of the last step that completed as a whole.

@@ -20,6 +20,7 @@ struct StepReport {
   std::int64_t tokens = 0;        // trained tokens of the step, all ranks
   bool applied = true;            // false: skipped, non-finite gradients
   std::vector<std::pair<std::string, double>> waits;  // exposed seconds by cause, {"nvme", 0.04}; small ones left out
+  std::vector<std::pair<std::string, double>> busy;  // seconds each lane worked in the last complete step; metrics.jsonl only
   std::uint64_t nvme_bytes_read = 0, nvme_bytes_written = 0;
 };
 

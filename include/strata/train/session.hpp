@@ -40,6 +40,8 @@ class Session {
 
   // Mean loss over one pass of `batches`. Drains the executor.
   Evaluation evaluate(const Batches& batches);
+  // Throws what export_to would throw before it writes: the target exists, or the space does not suffice.
+  void check_export(const std::filesystem::path& target) const;
   // Writes a Hugging Face folder of the current weights. Drains the executor.
   void export_to(const std::filesystem::path& target);
   // What the run has touched of each tier so far, against the plan.

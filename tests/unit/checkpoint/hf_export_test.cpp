@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_testing.hpp"
-#include "file_size_limit.hpp"
+#include "support/file_size_limit.hpp"
 #include "src/checkpoint/config_dtype.hpp"
 #include "src/checkpoint/elements.hpp"
 #include "strata/checkpoint/llama_tensors.hpp"

@@ -1,5 +1,5 @@
 #include "checkpoint_testing.hpp"
-#include "file_size_limit.hpp"
+#include "support/file_size_limit.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {

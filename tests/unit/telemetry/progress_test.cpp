@@ -2,15 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "strata/core/error.hpp"
+#include "support/file_size_limit.hpp"
 
 namespace strata {
 namespace {
@@ -76,7 +75,9 @@ TEST_F(ProgressTest, WritesEachStepUnderTheUsualNames) {
             nlohmann::json::parse(R"({"step": 1, "epoch": 0.25, "loss": 1.5, "grad_norm": 0.5,
       "learning_rate": 1e-5, "step_seconds": 2.0, "tokens_per_second": 500.0, "num_tokens": 1000, "applied": true,
       "offload/wait_nvme_s": 0.25, "offload/nvme_bytes_read": 4096, "offload/nvme_bytes_written": 8192})"));
-  EXPECT_EQ(shown(), format_step(report(1), 18) + "\n");
+  std::string line = format_step(report(1), 18);
+  line.insert(line.find(" | "), " ");  // as wide as "10/10"
+  EXPECT_EQ(shown(), line + "\n");
 }
 
 TEST_F(ProgressTest, WritesStepsThatAreNotShown) {
@@ -135,7 +136,31 @@ TEST_F(ProgressTest, ColorsOnlyInColorStyle) {
   EXPECT_THAT(shown(), Not(HasSubstr("\033")));
   Progress color(folder_, Style::color, terminal_);
   color.step(report(2), true);
-  EXPECT_THAT(shown(), HasSubstr("\033[1m | loss 1.500\033[0m"));
+  EXPECT_THAT(shown(), HasSubstr("step 2/10 \033[1m | loss 1.500\033[0m"));
+}
+
+TEST_F(ProgressTest, AlignsTheColumnsOfARun) {
+  Progress progress(folder_, Style::plain, terminal_);
+  progress.step(report(9), true);
+  progress.step(report(10), true);
+  EXPECT_THAT(shown(), HasSubstr("step 9/10  | loss 1.500 |"));
+  EXPECT_THAT(shown(), HasSubstr("step 10/10 | loss 1.500 |"));
+}
+
+TEST_F(ProgressTest, ForgetsTheFirstStepInTheEta) {
+  Progress progress(folder_, Style::plain, terminal_);
+  StepReport slow = report(1);
+  slow.seconds = 100;
+  progress.step(slow, true);
+  EXPECT_THAT(shown(), HasSubstr("eta 15m00s"));
+  progress.step(report(2), true);
+  EXPECT_THAT(shown(), HasSubstr("eta 16s"));
+}
+
+TEST_F(ProgressTest, GivesNoEtaToTheLastStep) {
+  Progress progress(folder_, Style::plain, terminal_);
+  progress.step(report(10), true);
+  EXPECT_THAT(shown(), Not(HasSubstr("eta")));
 }
 
 TEST_F(ProgressTest, NamesAFolderThatCannotBeMade) {
@@ -156,25 +181,6 @@ TEST_F(ProgressTest, WarnsOnceAndGoesOnWhenTheDiskIsFull) {
   EXPECT_THAT(text, HasSubstr("No space left on device"));
   EXPECT_EQ(text.find("! cannot write"), text.rfind("! cannot write"));
 }
-
-// Limits the size of files for the length of a test; a write across the limit is short, the next
-// one fails.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  void (*handler_)(int);
-  rlimit before_{};
-};
 
 TEST_F(ProgressTest, KeepsLinesApartAfterAShortWrite) {
   Progress progress(folder_, Style::plain, terminal_);

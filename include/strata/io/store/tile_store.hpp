@@ -21,10 +21,16 @@ struct DriveExtent {
   std::uint64_t bytes = 0;  // what the Plan puts there
 };
 
+// Throws ConfigError unless `directory` can serve as part of the NVMe tier: a directory on a drive (tmpfs is never called
+// NVMe) that can be written.
+void check_drive_directory(const std::string& directory);
+// Bytes that a TileStore can reserve in `directory`: the free ones and those that killed runs left behind.
+std::uint64_t available_drive_bytes(const std::string& directory);
+
 class TileStore {
  public:
-  // Creates and reserves the scratch files. Throws ConfigError when a directory is missing, read-only, in memory (tmpfs is
-  // never called NVMe) or has too little space, SystemError otherwise. Writes and reads back a probe on each drive.
+  // Creates and reserves the scratch files. Throws ConfigError when check_drive_directory does or a directory has too little
+  // space, SystemError otherwise. Writes and reads back a probe on each drive.
   TileStore(IoEngine& engine, std::span<const DriveExtent> drives);
   ~TileStore();
   TileStore(const TileStore&) = delete;

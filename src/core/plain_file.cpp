@@ -1,4 +1,4 @@
-#include "plain_file.hpp"
+#include "strata/core/plain_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -120,12 +120,13 @@ void write_text_file(const std::filesystem::path& path, const std::string& text)
 }
 
 void sync_directory(const std::filesystem::path& path) {
-  const auto descriptor = static_cast<int>(check(
-      ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open directory", path.string()));
+  const std::filesystem::path directory = path.empty() ? "." : path;
+  const auto descriptor = static_cast<int>(
+      check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open directory", directory.string()));
   const int result = ::fsync(descriptor);
   const int error_number = errno;
   ::close(descriptor);
-  if (result < 0) throw SystemError("flush directory", path.string(), error_number);
+  if (result < 0) throw SystemError("flush directory", directory.string(), error_number);
 }
 
 std::uint64_t free_bytes(const std::filesystem::path& path) {

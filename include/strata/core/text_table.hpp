@@ -1,5 +1,6 @@
 #pragma once
 // A plain text table: columns as wide as their widest cell, two spaces apart, numbers to the right.
+// Thread contract: a value.
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "text_table.hpp"
+#include "strata/core/text_table.hpp"
 
 #include <algorithm>
 #include <utility>

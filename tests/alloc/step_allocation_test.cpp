@@ -1,0 +1,114 @@
+// Nothing is allocated during a step: counted over the whole process, every thread and library.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "alloc/allocation_counter.hpp"
+#include "sim/tiny_training.hpp"
+#include "strata/checkpoint/random_model.hpp"
+
+namespace strata {
+namespace {
+
+using testing::allocation_count;
+using testing::AllocationCount;
+using testing::make_training_files;
+using testing::place_randomly;
+using testing::tiny_config;
+
+constexpr std::size_t num_steps = 10;
+
+// Inputs and arguments of every step, made beforehand.
+struct PreparedSteps {
+  std::array<std::vector<std::vector<std::int32_t>>, num_steps> inputs;
+  std::array<StepArgs, num_steps> args;
+
+  PreparedSteps(const RunConfig& config) {
+    std::vector<TokenShard> shards;
+    shards.emplace_back(config.dataset.front());
+    const Batches batches(std::move(shards), {.sequence_length = config.cutoff_len});
+    const auto micro_batches = static_cast<std::size_t>(config.gradient_accumulation_steps);
+    for (std::size_t step = 0; step < num_steps; ++step) {
+      inputs[step].assign(micro_batches, std::vector<std::int32_t>(static_cast<std::size_t>(3 * batches.tokens_per_micro_batch())));
+      for (std::size_t i = 0; i < micro_batches; ++i) {
+        batches.fill(static_cast<std::int64_t>(step * micro_batches + i), inputs[step][i]);
+        args[step].inputs.push_back(std::as_bytes(std::span(inputs[step][i])));
+      }
+      args[step].index = static_cast<std::int64_t>(step);
+      args[step].loss_scale = 1.0 / 64;
+      args[step].hyper = {static_cast<std::int64_t>(step + 1), 1e-3f, 0.5f, NonFinitePolicy::stop};
+    }
+  }
+};
+
+RunConfig config_with(KernelsKind kernels, std::uint64_t placement) {
+  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"));
+  RunConfig config = tiny_config(files);
+  place_randomly(config, placement);
+  config.evaluate = false;
+  config.kernels = kernels;
+  config.output_dir = testing::fresh_folder("alloc");
+  config.offload.nvme_paths = {config.output_dir.string()};
+  return config;
+}
+
+// What was allocated in each step, up to its result; updates run on into the next step.
+std::array<AllocationCount, num_steps> allocations_of_steps(const RunConfig& config, const ExecutorOptions& options) {
+  const PreparedSteps steps(config);
+  Session session(config, plan_run(config, Purpose::train), options);
+  std::array<AllocationCount, num_steps> counts;
+  for (std::size_t step = 0; step < num_steps; ++step) {
+    const AllocationCount before = allocation_count();
+    session.executor().submit("train", steps.args[step]);
+    const bool applied = session.executor().wait_result().applied;
+    const AllocationCount after = allocation_count();
+    counts[step] = {after.allocations - before.allocations, after.live_bytes - before.live_bytes};
+    EXPECT_TRUE(applied);
+  }
+  session.executor().drain();
+  return counts;
+}
+
+std::int64_t total(std::span<const AllocationCount> steps) {
+  std::int64_t sum = 0;
+  for (const AllocationCount& step : steps) sum += step.allocations;
+  return sum;
+}
+
+TEST(AllocationCounter, SeesWhatIsAllocatedAndGivenBack) {
+  const AllocationCount before = allocation_count();
+  auto memory = std::make_unique<std::byte[]>(1000);
+  const AllocationCount held = allocation_count();
+  EXPECT_EQ(held.allocations - before.allocations, 1);
+  EXPECT_GE(held.live_bytes - before.live_bytes, 1000);
+  memory.reset();
+  EXPECT_EQ(allocation_count().live_bytes, before.live_bytes);
+}
+
+TEST(Step, AllocatesNothingAfterTheFirst) {
+  for (const ExecutionMode mode : {ExecutionMode::threaded, ExecutionMode::serial})
+    for (const std::uint64_t placement : {3, 8, 13}) {
+      const auto counts = allocations_of_steps(config_with(KernelsKind::ref, placement), {mode});
+      EXPECT_EQ(total(std::span(counts).subspan(1)), 0) << "placement " << placement;
+    }
+}
+
+// oneDNN allocates and frees a few small buffers inside each product; what is held must not grow.
+TEST(Step, HoldsNoMoreMemoryAfterTheFirstWithLibraryProducts) {
+  for (const std::uint64_t placement : {3, 8, 13}) {
+    const auto counts = allocations_of_steps(config_with(KernelsKind::cpu, placement), {});
+    constexpr std::size_t warm = 4;  // products are compiled when a thread first meets their shape
+    std::int64_t growth = 0;
+    for (const AllocationCount& step : std::span(counts).subspan(warm)) growth += step.live_bytes;
+    const std::int64_t per_step = total(std::span(counts).subspan(warm)) / static_cast<std::int64_t>(num_steps - warm);
+    std::printf("  placement %d: %d allocations a step\n", static_cast<int>(placement), static_cast<int>(per_step));
+    RecordProperty("allocations_per_step", std::to_string(per_step));
+    EXPECT_LE(growth, 0) << "placement " << placement;
+  }
+}
+
+}  // namespace
+}  // namespace strata

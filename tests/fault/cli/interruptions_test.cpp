@@ -1,0 +1,116 @@
+// Runs that are stopped, killed, starved of disk or memory, or not alone.
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "fault/cli/cli_fixture.hpp"
+
+namespace strata {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CliInterruption : public CliTest, public testing::WithParamInterface<int> {
+ protected:
+  void SetUp() override {
+    make_inputs();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
+  }
+  std::vector<std::string> endless() const { return command(train({"max_steps=1000000"})); }
+};
+
+INSTANTIATE_TEST_SUITE_P(BySignal, CliInterruption, testing::Values(SIGINT, SIGTERM),
+                         [](const auto& parameter) { return parameter.param == SIGINT ? "SIGINT" : "SIGTERM"; });
+
+TEST_P(CliInterruption, EndsAfterTheStepAndExports) {
+  Process process(path(""), endless());
+  ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
+  process.kill(GetParam());
+  const ProcessResult result = process.wait();
+  EXPECT_EQ(result.exit_code, 128 + GetParam()) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("stopped after"), HasSubstr("exported")));
+  EXPECT_EQ(run({"inspect", path("out/export")}).exit_code, 0);
+  EXPECT_THAT(names_in("nvme"), IsEmpty());
+}
+
+TEST_P(CliInterruption, DiesOfTheSecondSignal) {
+  Process process(path(""), endless());
+  ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
+  process.kill(GetParam());
+  process.kill(GetParam());
+  const ProcessResult result = process.wait();
+  EXPECT_TRUE(result.signal == GetParam() || result.exit_code == 128 + GetParam());
+}
+
+class CliFault : public CliInterruption {};
+INSTANTIATE_TEST_SUITE_P(Once, CliFault, testing::Values(0));
+
+TEST_P(CliFault, ReclaimsWhatAKilledRunLeft) {
+  {
+    Process process(path(""), endless());
+    ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
+    process.kill(SIGKILL);
+    EXPECT_EQ(process.wait().signal, SIGKILL);
+  }
+  EXPECT_THAT(names_in("nvme"), SizeIs(1));
+  const ProcessResult next = run(train());
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_THAT(next.out, HasSubstr("removed 1 scratch files of dead runs"));
+  EXPECT_THAT(names_in("nvme"), IsEmpty());
+}
+
+TEST_P(CliFault, SharesADriveWithAnotherRun) {
+  Process first(path(""), endless());
+  ASSERT_TRUE(first.wait_for_output("step 1/")) << first.err();
+  const ProcessResult second = run(train({"output_dir=" + path("second").string()}));
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(second.out.find("scratch files of dead runs"), std::string::npos);
+  EXPECT_THAT(names_in("nvme"), SizeIs(1));
+  first.kill(SIGTERM);
+  EXPECT_EQ(first.wait().exit_code, 128 + SIGTERM);
+  EXPECT_THAT(names_in("nvme"), IsEmpty());
+}
+
+TEST_P(CliFault, GivesTheSameModelWithoutLockedMemory) {
+  ASSERT_EQ(run(train()).exit_code, 0);
+  const ProcessResult bare = run(train({"output_dir=" + path("bare").string()}), {.limits = {{RLIMIT_MEMLOCK, 0}}, .environment = {}});
+  EXPECT_EQ(bare.exit_code, 0) << bare.err;
+  EXPECT_THAT(bare.out, HasSubstr("io: "));
+  EXPECT_EQ(text("bare/export/model.safetensors"), text("out/export/model.safetensors"));
+}
+
+TEST_P(CliFault, LeavesNothingOfAnExportThatDoesNotFit) {
+  const auto size = fs::file_size(path("model/model.safetensors"));
+  const ProcessResult result = run(train({"offload.optimizer={cpu: 1}"}), {.limits = {{RLIMIT_FSIZE, size / 2}}, .environment = {}});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write"), HasSubstr("model.safetensors"), HasSubstr("free")));
+  EXPECT_THAT(result.out, HasSubstr("step 3/3"));
+  EXPECT_THAT(names_in("out"), ElementsAre("metrics.jsonl", "resolved_config.yaml"));
+}
+
+TEST_P(CliFault, RefusesADriveFileThatMayNotGrow) {
+  const ProcessResult result = run(train(), {.limits = {{RLIMIT_FSIZE, 64 * 1024}}, .environment = {}});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("offload.nvme_paths"));
+  EXPECT_THAT(names_in("nvme"), IsEmpty());
+}
+
+TEST_P(CliFault, GoesOnWhenTheDiskOfItsMetricsIsFull) {
+  if (!can_mount()) GTEST_SKIP() << "no mount namespaces here";
+  fs::create_directories(path("out"));
+  std::vector<std::string> arguments = command(train({"max_steps=60", "export_dir=" + path("model-out").string()}));
+  arguments.insert(arguments.begin(), path("out"));
+  const ProcessResult result = run_with_mounts("mount -t tmpfs -o size=16k none \"$1\"\nshift\nexec \"$@\"", arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("! cannot write"), HasSubstr("No space left on device"), HasSubstr("step 60/60")));
+  EXPECT_EQ(run({"inspect", path("model-out")}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Writes the goldens of tests/golden/optim from torch.optim.AdamW and transformers.get_scheduler.
+
+Usage: make_goldens.py [FOLDER]   (needs torch, transformers, safetensors; default: its own folder)
+
+adamw.safetensors, per case: CASE.norms [100] (global gradient norms before clipping) and
+CASE.decayed, CASE.plain [100, 3, samples]: master, first and second moment after each step, every
+STRIDE-th element of two parameters, of which only the first decays. CASE.options: learning rate,
+beta1, beta2, epsilon, weight decay, max norm (0: no clipping), size of the gradients (all f64).
+Initial weights and gradients come from a counter: value() below and in adamw_golden_test.cpp.
+
+schedules.safetensors, per case: CASE.rates [total + 5] and CASE.options: warm-up steps, total steps,
+decay steps, min ratio, cycles (all f64; the peak is 1). CASE begins with the schedule's name.
+"""
+import pathlib
+import sys
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from transformers import get_scheduler
+
+STEPS, STRIDE = 100, 331
+DECAYED, PLAIN = 5000, 3000
+
+# learning rate, beta1, beta2, epsilon, weight decay, max norm, gradient size
+ADAMW_CASES = {
+    "default": (1e-3, 0.9, 0.999, 1e-8, 0.01, 0.0, 1.0),
+    "finetune": (3e-4, 0.9, 0.95, 1e-6, 0.1, 0.0, 2.0**-10),
+    "quick": (1e-2, 0.8, 0.99, 1e-8, 0.0, 0.0, 1.0),
+    # 8000 uniform values of this size have norm 200.
+    "clipped": (1e-3, 0.9, 0.999, 1e-8, 0.01, 1.0, 7.75),
+}
+
+# name, warm-up steps, total steps, decay steps, min ratio, cycles
+SCHEDULE_CASES = {
+    "linear.warm": (10, 100, 0, 0.0, 0.5),
+    "linear.cold": (0, 37, 0, 0.0, 0.5),
+    "cosine.warm": (7, 90, 0, 0.0, 0.5),
+    "cosine.waves": (5, 80, 0, 0.0, 1.5),
+    "cosine.floor": (5, 80, 0, 0.1, 0.5),
+    "constant.plain": (0, 20, 0, 0.0, 0.5),
+    "constant_with_warmup.warm": (12, 40, 0, 0.0, 0.5),
+    "warmup_stable_decay.zero": (10, 100, 25, 0.0, 0.5),
+    "warmup_stable_decay.floor": (10, 100, 25, 0.1, 0.5),
+}
+
+
+def value(stream, counters):
+    """Uniform in [-0.5, 0.5), exact in fp32: a pure function of the stream and the counter."""
+    x = counters.astype(np.uint32) + np.uint32(stream * 0x9E3779B9 & 0xFFFFFFFF)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        x ^= x >> np.uint32(shift)
+        x *= np.uint32(factor)
+    x ^= x >> np.uint32(16)
+    return (x >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24) - np.float32(0.5)
+
+
+def gradient(step, first, count, size):
+    return torch.from_numpy(value(step + 1, np.arange(first, first + count)) * np.float32(size))
+
+
+def adamw_case(options):
+    rate, beta1, beta2, epsilon, decay, max_norm, size = options
+    every = np.arange(DECAYED + PLAIN)
+    decayed = torch.nn.Parameter(torch.from_numpy(value(0, every[:DECAYED])))
+    plain = torch.nn.Parameter(torch.from_numpy(value(0, every[DECAYED:])))
+    groups = [{"params": [decayed], "weight_decay": decay}, {"params": [plain], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=rate, betas=(beta1, beta2), eps=epsilon)
+    norms, states = [], {"decayed": [], "plain": []}
+    for step in range(STEPS):
+        decayed.grad = gradient(step, 0, DECAYED, size)
+        plain.grad = gradient(step, DECAYED, PLAIN, size)
+        limit = max_norm if max_norm > 0 else float("inf")
+        norms.append(torch.nn.utils.clip_grad_norm_([decayed, plain], limit).item())
+        optimizer.step()
+        for name, parameter in (("decayed", decayed), ("plain", plain)):
+            state = optimizer.state[parameter]
+            rows = [parameter.detach(), state["exp_avg"], state["exp_avg_sq"]]
+            states[name].append(torch.stack([row[::STRIDE].clone() for row in rows]))
+    return {"norms": torch.tensor(norms, dtype=torch.float64),
+            "options": torch.tensor(options, dtype=torch.float64),
+            "decayed": torch.stack(states["decayed"]), "plain": torch.stack(states["plain"])}
+
+
+def schedule_case(name, options):
+    warmup, total, decay, floor, cycles = options
+    kind, extra = name.split(".")[0], {}
+    if kind == "warmup_stable_decay":
+        extra = {"num_decay_steps": decay, "min_lr_ratio": floor, "num_cycles": cycles}
+    elif kind == "cosine":
+        extra = {"num_cycles": cycles}
+        if floor > 0:
+            kind, extra = "cosine_with_min_lr", {"num_cycles": cycles, "min_lr_rate": floor}
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    scheduler = get_scheduler(kind, optimizer, num_warmup_steps=warmup, num_training_steps=total,
+                              scheduler_specific_kwargs=extra)
+    rates = []
+    for _ in range(total + 5):
+        rates.append(scheduler.get_last_lr()[0])
+        optimizer.step()
+        scheduler.step()
+    return {"rates": torch.tensor(rates, dtype=torch.float64),
+            "options": torch.tensor(options, dtype=torch.float64)}
+
+
+def save(cases, path):
+    tensors = {f"{case}.{name}": tensor.contiguous() for case, fields in cases.items()
+               for name, tensor in fields.items()}
+    save_file(tensors, path)
+    path.chmod(0o644)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
+    save({name: adamw_case(options) for name, options in ADAMW_CASES.items()},
+         folder / "adamw.safetensors")
+    save({name: schedule_case(name, options) for name, options in SCHEDULE_CASES.items()},
+         folder / "schedules.safetensors")
+
+
+if __name__ == "__main__":
+    main()

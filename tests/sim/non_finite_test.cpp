@@ -1,0 +1,163 @@
+// A gradient that is not finite is never applied and never passed over in silence.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "sim/session_state.hpp"
+#include "sim/tiny_training.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/checkpoint/safetensors.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+using testing::all_state_bytes;
+using testing::make_training_files;
+using testing::place_randomly;
+using testing::tiny_config;
+using testing::TrainingFiles;
+using testing::TrainingRun;
+
+constexpr float huge = 3e38f;
+
+// Overwrites elements [first, first + count) of an fp32 tensor of the model folder.
+void overwrite(const std::filesystem::path& model, const std::string& name, std::int64_t first, std::int64_t count, float value) {
+  const auto path = model / "model.safetensors";
+  const std::uint64_t begin = SafetensorsReader(path).find(name)->begin;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::uint64_t header_bytes = 0;
+  file.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
+  file.seekp(static_cast<std::streamoff>(8 + header_bytes + begin + 4 * static_cast<std::uint64_t>(first)));
+  for (std::int64_t i = 0; i < count; ++i) file.write(reinterpret_cast<const char*>(&value), sizeof value);
+  ensure(file.good());
+}
+
+// A model whose logits overflow for every token.
+RunConfig overflowing_config() {
+  const TrainingFiles files = make_training_files(random_model_preset("tiny"), 60);
+  overwrite(files.model, "lm_head.weight", 0, 64, huge);
+  RunConfig config = tiny_config(files);
+  config.bf16 = false;
+  config.evaluate = false;
+  config.max_steps = 5;
+  place_randomly(config, 3);
+  return config;
+}
+
+TEST(NonFiniteGradient, StopsTheRunWithAClearErrorAndUnchangedState) {
+  RunConfig config = overflowing_config();
+  config.non_finite = NonFinitePolicy::stop;
+  TrainingRun run(config);
+  const std::string before = all_state_bytes(run.session());
+  try {
+    run.train();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("step 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("not finite"), std::string::npos) << text;
+    EXPECT_NE(text.find("skip_step"), std::string::npos) << text;
+  }
+  EXPECT_TRUE(all_state_bytes(run.session()) == before);
+}
+
+TEST(NonFiniteGradient, IsSkippedCountedAndLoggedWhenAskedFor) {
+  RunConfig config = overflowing_config();
+  config.non_finite = NonFinitePolicy::skip_step;
+  TrainingRun run(config);
+  const std::string before = all_state_bytes(run.session());
+  const TrainOutcome outcome = run.train();
+  EXPECT_EQ(outcome.steps, 5);
+  EXPECT_EQ(outcome.skipped_steps, 5);
+  EXPECT_TRUE(all_state_bytes(run.session()) == before);
+  for (const double norm : run.outcome().norms) EXPECT_FALSE(std::isfinite(norm));
+}
+
+TEST(NonFiniteGradient, EndsARunThatUpdatesDuringBackward) {
+  RunConfig config = overflowing_config();
+  config.max_grad_norm = 0;
+  config.offload.update_order = "during_backward";
+  TrainingRun run(config);
+  EXPECT_THROW(run.train(), Error);
+}
+
+// One micro-batch per step of a Session, with the loss scale to be chosen.
+class Steps {
+ public:
+  Steps(const RunConfig& config, Session& session) : session_(session) {
+    std::vector<TokenShard> shards;
+    shards.emplace_back(config.dataset.front());
+    batches_ = std::make_unique<Batches>(std::move(shards), BatchOptions{.sequence_length = config.cutoff_len});
+  }
+  StepResult run(std::int64_t data, std::int64_t step, double scale) {
+    const auto slot = static_cast<std::size_t>(index_ % 3);
+    inputs_[slot].resize(static_cast<std::size_t>(3 * batches_->tokens_per_micro_batch()));
+    batches_->fill(data, inputs_[slot]);
+    args_[slot].index = index_++;
+    args_[slot].inputs = {std::as_bytes(std::span(inputs_[slot]))};
+    args_[slot].loss_scale = scale;
+    args_[slot].hyper = {step, 1e-3f, 0.5f, NonFinitePolicy::skip_step};
+    session_.executor().submit("train", args_[slot]);
+    return session_.executor().wait_result();
+  }
+
+ private:
+  Session& session_;
+  std::unique_ptr<Batches> batches_;
+  std::array<std::vector<std::int32_t>, 3> inputs_;
+  std::array<StepArgs, 3> args_;
+  std::int64_t index_ = 0;
+};
+
+TEST(NonFiniteGradient, LeavesNoTraceInTheStepsAfterIt) {
+  RunConfig config = tiny_config(make_training_files(random_model_preset("tiny"), 60));
+  config.gradient_accumulation_steps = 1;
+  config.evaluate = false;
+  config.non_finite = NonFinitePolicy::skip_step;
+  place_randomly(config, 5);
+  constexpr double scale = 1.0 / 31;
+  TrainingRun disturbed(config), calm(config);
+  Steps with(config, disturbed.session()), without(config, calm.session());
+  EXPECT_TRUE(with.run(0, 1, scale).applied);
+  const StepResult bad = with.run(1, 2, std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(bad.finite);
+  EXPECT_FALSE(bad.applied);
+  const StepResult after = with.run(2, 2, scale);
+  without.run(0, 1, scale);
+  const StepResult expected = without.run(2, 2, scale);
+  EXPECT_EQ(after.loss, expected.loss);
+  EXPECT_EQ(after.grad_norm, expected.grad_norm);
+  EXPECT_TRUE(all_state_bytes(disturbed.session()) == all_state_bytes(calm.session()));
+}
+
+TEST(NonFiniteGradient, OfOneDocumentSkipsOnlyTheStepThatMeetsIt) {
+  const TrainingFiles files = make_training_files(random_model_preset("tiny"), 120);
+  std::vector<TokenDocument> documents;
+  for (int i = 0; i < 40; ++i) documents.push_back(byte_tokenize("a document of just the words that all of them have"));
+  documents.push_back(byte_tokenize("one byte \x01 of this one has no finite embedding"));
+  TokenShardInfo info;
+  info.vocab_size = byte_tokenizer_vocab;
+  info.tokenizer = "byte";
+  std::filesystem::remove(files.train_shard);
+  write_token_shard(files.train_shard, info, documents);
+  overwrite(files.model, "model.embed_tokens.weight", 64, 64, std::numeric_limits<float>::infinity());
+
+  RunConfig config = tiny_config(files);
+  config.layout = RowLayout::separate;
+  config.cutoff_len = 64;
+  config.non_finite = NonFinitePolicy::skip_step;
+  config.gradient_accumulation_steps = 3;
+  config.max_steps = 14;  // 42 rows: one epoch of the 41 documents
+  TrainingRun run(config);
+  const TrainOutcome outcome = run.train();
+  EXPECT_EQ(outcome.skipped_steps, 1);
+  EXPECT_LT(outcome.held_out_after.loss, outcome.held_out_before.loss);
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,122 @@
+// Where a thing lives never changes a bit: a real model trained under many placements, slot counts, executors, engines and
+// numbers of threads.
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/tiny_training.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "support/sanitizers.hpp"
+
+namespace strata {
+namespace {
+
+using testing::difference;
+using testing::make_training_files;
+using testing::Outcome;
+using testing::place_randomly;
+using testing::rounds;
+using testing::tiny_config;
+using testing::train;
+using testing::TrainingFiles;
+
+enum class Precision : std::uint8_t { bf16, fp32 };
+
+const TrainingFiles& files() {
+  static const TrainingFiles made = make_training_files(random_model_preset("tiny"));
+  return made;
+}
+
+class Placement : public ::testing::TestWithParam<Precision> {
+ protected:
+  static RunConfig config() {
+    RunConfig config = tiny_config(files());
+    config.bf16 = GetParam() == Precision::bf16;
+    config.max_steps = rounds(20, 8);
+    return config;
+  }
+  // All in host memory, one op after the other.
+  static const Outcome& plain() {
+    static std::map<Precision, Outcome> known;
+    if (!known.contains(GetParam())) known[GetParam()] = train(config(), {ExecutionMode::serial});
+    return known[GetParam()];
+  }
+  static void expect_plain_bits(const RunConfig& config, const ExecutorOptions& options, const std::string& what) {
+    EXPECT_EQ(difference(plain(), train(config, options)), "") << what;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Precisions, Placement, ::testing::Values(Precision::bf16, Precision::fp32),
+                         [](const auto& chosen) { return chosen.param == Precision::bf16 ? "Bf16" : "Fp32"; });
+
+TEST_P(Placement, TrainsAtAll) {
+  ASSERT_EQ(plain().losses.size(), static_cast<std::size_t>(config().max_steps));
+  ASSERT_GE(plain().held_out.size(), 3u);
+  EXPECT_LT(plain().held_out.back(), plain().held_out.front() - 0.1);
+  for (const double norm : plain().norms) EXPECT_GT(norm, config().max_grad_norm) << "clipping is at work";
+}
+
+TEST_P(Placement, NeverChangesABitOnThreads) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(24, 6)); ++seed) {
+    RunConfig placed = config();
+    place_randomly(placed, seed);
+    expect_plain_bits(placed, {}, "placement " + std::to_string(seed));
+  }
+}
+
+TEST_P(Placement, NeverChangesABitInAnyLegalOrder) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(20, 3)); ++seed) {
+    RunConfig placed = config();
+    place_randomly(placed, 100 + seed);
+    expect_plain_bits(placed, {ExecutionMode::seeded, seed, Poison::on}, "order " + std::to_string(seed));
+  }
+}
+
+TEST_P(Placement, NeverChangesABitWithEachNumberOfThreads) {
+  for (const int threads : {2, 5}) {
+    RunConfig placed = config();
+    placed.compute_threads = threads;
+    expect_plain_bits(placed, {}, std::to_string(threads) + " compute threads");
+    placed.compute_threads = 1;
+    placed.update_threads = threads;
+    expect_plain_bits(placed, {}, std::to_string(threads) + " update threads");
+  }
+}
+
+TEST_P(Placement, NeverChangesABitWithEverythingInOneTier) {
+  for (const TierFractions tier : {TierFractions{1, 0, 0}, TierFractions{0, 0, 1}}) {
+    RunConfig placed = config();
+    OffloadConfig& o = placed.offload;
+    for (TierFractions* role : {&o.weights, &o.gradients, &o.master, &o.moment1, &o.moment2, &o.activations}) *role = tier;
+    for (const char* engine : {"auto", "threads"}) {
+      o.io_engine = engine;
+      expect_plain_bits(placed, {}, engine);
+      if (tier.nvme == 0) break;
+    }
+  }
+}
+
+TEST_P(Placement, NeverChangesABitWhetherUpdatesRunDuringOrAfterBackward) {
+  RunConfig placed = config();
+  placed.max_grad_norm = 0;
+  placed.offload.update_order = "after_backward";
+  const Outcome after = train(placed, {ExecutionMode::serial});
+  placed.offload.update_order = "during_backward";
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(6, 2)); ++seed) {
+    place_randomly(placed, 200 + seed);
+    const ExecutionMode mode = seed % 2 == 0 ? ExecutionMode::threaded : ExecutionMode::seeded;
+    EXPECT_EQ(difference(after, train(placed, {mode, seed})), "") << "placement " << seed;
+  }
+}
+
+TEST(Outcome, SeesADifferenceWhenThereIsOne) {
+  RunConfig config = tiny_config(files());
+  config.max_steps = 4;
+  const Outcome one = train(config);
+  config.learning_rate *= 1.0001;
+  EXPECT_EQ(difference(one, train(config)), " losses norms held-out losses weights");
+}
+
+}  // namespace
+}  // namespace strata

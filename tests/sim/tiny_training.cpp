@@ -1,0 +1,177 @@
+#include "sim/tiny_training.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/core/error.hpp"
+#include "strata/core/philox.hpp"
+#include "strata/data/token_shard.hpp"
+#include "support/policies.hpp"
+
+namespace strata::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+TokenDocument random_text(PhiloxStream& random) {
+  std::string text(20 + random.next_below(60), ' ');
+  for (char& c : text) c = static_cast<char>('a' + random.next_below(26) * random.next_below(3) / 2);
+  return byte_tokenize(text);
+}
+
+void write_texts(const fs::path& path, int count, std::uint64_t seed) {
+  PhiloxStream random(seed, 5);
+  std::vector<TokenDocument> documents;
+  for (int i = 0; i < count; ++i) documents.push_back(random_text(random));
+  TokenShardInfo info;
+  info.vocab_size = byte_tokenizer_vocab;
+  info.tokenizer = "byte";
+  write_token_shard(path, info, documents);
+}
+
+// The value of a field that metrics.jsonl writes as null when it is not finite.
+double number(const nlohmann::json& line, const std::string& key) {
+  if (!line.at(key).is_null()) return line.at(key).get<double>();
+  return line.at("non_finite").at(key) == "nan" ? std::nan("") : HUGE_VAL;
+}
+
+void read_metrics(const fs::path& path, Outcome& outcome) {
+  std::ifstream file(path);
+  for (std::string text; std::getline(file, text);) {
+    const auto line = nlohmann::json::parse(text);
+    if (line.contains("eval_loss")) outcome.held_out.push_back(number(line, "eval_loss"));
+    if (!line.contains("grad_norm")) continue;
+    outcome.losses.push_back(number(line, "loss"));
+    outcome.norms.push_back(number(line, "grad_norm"));
+  }
+}
+
+}  // namespace
+
+fs::path fresh_folder(const std::string& name) {
+  static int count = 0;
+  const fs::path folder = fs::path(::testing::TempDir()) /
+                          ("strata-" + name + "-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+TrainingFiles make_training_files(const HfConfig& model, int documents, DType dtype) {
+  const fs::path folder = fresh_folder("files");
+  TrainingFiles files{folder / "model", folder / "train.tok", folder / "heldout.tok"};
+  RandomModelOptions options;
+  options.config = model;
+  options.dtype = dtype;
+  options.threads = 1;
+  make_random_model(files.model, options);
+  write_texts(files.train_shard, documents, 1);
+  write_texts(files.heldout_shard, 6, 2);
+  return files;
+}
+
+RunConfig tiny_config(const TrainingFiles& files) {
+  RunConfig config;
+  config.model_name_or_path = files.model;
+  config.dataset = {files.train_shard};
+  config.eval_dataset = {files.heldout_shard};
+  config.cutoff_len = 32;
+  config.gradient_accumulation_steps = 2;
+  config.max_steps = 20;
+  config.learning_rate = 2e-3;
+  config.weight_decay = 0.1;
+  config.max_grad_norm = 0.5;
+  config.lr_scheduler_type = ScheduleKind::cosine;
+  config.warmup_steps = 3;
+  config.evaluate = true;
+  config.eval_steps = 7;
+  config.compute_threads = 1;
+  config.update_threads = 1;
+  config.offload.tile_bytes = 64 << 10;
+  return config;
+}
+
+std::string difference(const Outcome& expected, const Outcome& got) {
+  std::string text;
+  if (expected.losses != got.losses) text += " losses";
+  if (expected.norms != got.norms) text += " norms";
+  if (expected.held_out != got.held_out) text += " held-out losses";
+  if (expected.weights != got.weights) text += " weights";
+  return text;
+}
+
+TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options)
+    : config_(std::move(config)), quiet_(std::fopen("/dev/null", "w"), std::fclose) {
+  config_.output_dir = fresh_folder("run");
+  if (config_.offload.nvme_paths.empty()) config_.offload.nvme_paths = {config_.output_dir.string()};
+  session_ = std::make_unique<Session>(config_, plan_run(config_, Purpose::train), options);
+  progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
+  trainer_ = std::make_unique<Trainer>(config_, *session_, *progress_);
+}
+
+TrainingRun::~TrainingRun() {
+  trainer_.reset();
+  progress_.reset();
+  session_.reset();
+  std::error_code ignored;
+  fs::remove_all(config_.output_dir, ignored);
+}
+
+TrainOutcome TrainingRun::train(const std::atomic<bool>* stop) { return trainer_->run(stop); }
+
+Outcome TrainingRun::outcome() {
+  Outcome outcome;
+  read_metrics(config_.output_dir / "metrics.jsonl", outcome);
+  outcome.weights = exported_weights();
+  return outcome;
+}
+
+std::string TrainingRun::exported_weights() {
+  const fs::path target = config_.output_dir / ("export" + std::to_string(exports_++));
+  session_->export_to(target);
+  return read_bytes(target / "model.safetensors");
+}
+
+Outcome train(const RunConfig& config, const ExecutorOptions& options) {
+  TrainingRun run(config, options);
+  run.train();
+  return run.outcome();
+}
+
+void place_randomly(RunConfig& config, std::uint64_t seed) {
+  const Policy policy = random_policy(seed);
+  const auto of = [&](Role role) { return policy.fractions[static_cast<std::size_t>(role)]; };
+  OffloadConfig& offload = config.offload;
+  offload.weights = of(Role::weight);
+  offload.gradients = of(Role::gradient);
+  offload.master = of(Role::master);
+  offload.moment1 = of(Role::moment1);
+  offload.moment2 = of(Role::moment2);
+  offload.activations = of(Role::activation);
+  offload.weight_slots = policy.weight_slots;
+  offload.gradient_slots = policy.gradient_slots;
+  offload.activation_slots = policy.activation_slots;
+  offload.state_slots = policy.state_slots;
+  offload.staging_slots = policy.staging_slots;
+  PhiloxStream random(seed, 99);
+  const int threads[] = {1, 2, 5};
+  offload.tile_bytes = std::uint64_t{16 << 10} << (2 * random.next_below(4));
+  offload.io_engine = random.next_below(2) == 0 ? "auto" : "threads";
+  config.compute_threads = threads[random.next_below(3)];
+  config.update_threads = threads[random.next_below(3)];
+}
+
+std::string read_bytes(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.str().empty()) throw Error("no bytes in " + path.string());
+  return text.str();
+}
+
+}  // namespace strata::testing

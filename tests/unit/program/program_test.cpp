@@ -1,0 +1,103 @@
+#include "strata/program/program.hpp"
+
+#include <gtest/gtest.h>
+
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+Shard shard_of(Role role, std::int64_t count, DType dtype = DType::f32) {
+  Shard shard;
+  shard.role = role;
+  shard.block = 0;
+  shard.dtype = dtype;
+  shard.count = count;
+  shard.name = std::string(role_name(role)) + "/block";
+  return shard;
+}
+
+// One segment that reads a weight, produces an activation and accumulates a gradient.
+Program small_program() {
+  Program program;
+  program.tile_elements = 4096;
+  program.blocks = {"block"};
+  Segment segment;
+  segment.name = "the segment";
+  segment.uses = {{program.add(shard_of(Role::weight, 10000, DType::bf16)), Access::read},
+                  {program.add(shard_of(Role::activation, 10000)), Access::produce},
+                  {program.add(shard_of(Role::gradient, 10000)), Access::accumulate}};
+  program.sequences.push_back({"train", {program.add(std::move(segment))}});
+  return program;
+}
+
+void expect_refused(const Program& program, const std::string& part) {
+  try {
+    validate(program);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(Program, CutsModelStateIntoTilesAndLeavesTheRestWhole) {
+  const Program program = small_program();
+  const ShardId weight = program.find(Role::weight, 0), activation = program.find(Role::activation, 0);
+  EXPECT_EQ(program.num_tiles(weight), 3);
+  EXPECT_EQ(program.tile_begin(weight, 2), 8192);
+  EXPECT_EQ(program.tile_count(weight, 0), 4096);
+  EXPECT_EQ(program.tile_count(weight, 2), 10000 - 8192);
+  EXPECT_EQ(program.tile_bytes(weight, 0), 8192);
+  EXPECT_EQ(program.num_tiles(activation), 1);
+  EXPECT_EQ(program.tile_bytes(activation, 0), 40000);
+}
+
+TEST(Program, FindsShardsByRoleAndBlock) {
+  const Program program = small_program();
+  EXPECT_EQ(program.find(Role::gradient, 0).value, 2);
+  EXPECT_FALSE(program.find(Role::gradient, 1).valid());
+  EXPECT_FALSE(program.find(Role::master, 0).valid());
+  EXPECT_EQ(program.sequence("train")->segments.size(), 1u);
+  EXPECT_EQ(program.sequence("eval"), nullptr);
+}
+
+TEST(Validate, AcceptsAProgramThatIsWhole) { EXPECT_NO_THROW(validate(small_program())); }
+
+TEST(Validate, RefusesTilesThatSplitANormChunk) {
+  Program program = small_program();
+  program.tile_elements = 5000;
+  expect_refused(program, "multiple of 4096");
+}
+
+TEST(Validate, RefusesAnUnknownShard) {
+  Program program = small_program();
+  program.segments[0].uses[0].shard = {17};
+  expect_refused(program, "the segment");
+}
+
+TEST(Validate, RefusesATileThatDoesNotExist) {
+  Program program = small_program();
+  program.segments[0].uses[0].tile = 3;
+  expect_refused(program, "tile 3 of weight/block");
+}
+
+TEST(Validate, RefusesAReadOfWhatNothingProduced) {
+  Program program = small_program();
+  program.segments[0].uses[1].access = Access::read;
+  expect_refused(program, "reads 'activation/block' before");
+}
+
+TEST(Validate, RefusesAccumulationIntoWhatIsNoGradient) {
+  Program program = small_program();
+  program.segments[0].uses[1].access = Access::accumulate;
+  expect_refused(program, "no gradient");
+}
+
+TEST(Validate, RefusesAnEmptyShard) {
+  Program program = small_program();
+  program.shards[1].count = 0;
+  expect_refused(program, "has 0 elements");
+}
+
+}  // namespace
+}  // namespace strata
