@@ -1,11 +1,10 @@
-# All from the distribution; scripts/install-dependencies installs them.
+# All from the distribution; scripts/install-dependencies installs them. OpenMP's run-time comes with g++.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(uring REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
-find_package(TBB REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(OpenMP REQUIRED)  # oneDNN runs on it; kernels/cpu keeps it to one thread.
 find_package(fmt REQUIRED)

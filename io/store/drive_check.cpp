@@ -19,8 +19,9 @@ namespace {
 void check_writable(const std::string& directory) {
   if (::access(directory.c_str(), W_OK | X_OK) == 0) return;
   const std::string reason = std::generic_category().message(errno);
-  throw ConfigError(fmt::format("offload.nvme_paths: {} cannot be written: {}; name a directory that this user can write",
-                                directory, reason));
+  throw ConfigError(fmt::format(
+      "offload.nvme_paths: {} cannot be written: {}; name a directory that this user can write",
+      directory, reason));
 }
 
 }  // namespace

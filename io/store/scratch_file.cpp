@@ -102,8 +102,12 @@ ScratchFile::~ScratchFile() {
   ::close(descriptor_);
 }
 
-DeadFiles dead_scratch_files(const std::string& directory) { return visit_all(directory, Dead::count); }
+DeadFiles dead_scratch_files(const std::string& directory) {
+  return visit_all(directory, Dead::count);
+}
 
-DeadFiles reclaim_scratch_files(const std::string& directory) { return visit_all(directory, Dead::remove); }
+DeadFiles reclaim_scratch_files(const std::string& directory) {
+  return visit_all(directory, Dead::remove);
+}
 
 }  // namespace strata

@@ -10,6 +10,7 @@
 // whom they can.
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -56,6 +57,7 @@ class Parallel {
   void run(std::int64_t num_tasks, Call call, void* callee);
   void open(Batch& batch);
   void close(Batch& batch);
+  void remove(Batch& batch);  // with mutex_ held
   void work();
 
   std::mutex mutex_;
@@ -65,6 +67,7 @@ class Parallel {
   std::vector<Batch*>
       open_;  // Batches that may still have tasks to hand out. They live on their callers' stacks.
   bool stopping_ = false;
+  std::atomic<int> num_open_{0};  // open_.size(), for threads that spin before they sleep
   // Constant after construction.
   std::vector<std::thread> workers_;
 };

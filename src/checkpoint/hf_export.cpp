@@ -85,9 +85,11 @@ std::uint64_t bytes_of(const std::vector<fs::path>& files) {
 
 // All that an export needs to know of its base before it writes.
 struct ExportPlan {
-  ExportPlan(const fs::path& base, std::span<const ExpectedTensor> tensors, const ExportOptions& options)
+  ExportPlan(const fs::path& base, std::span<const ExpectedTensor> tensors,
+             const ExportOptions& options)
       : config(config_text(base, options.dtype)), copied(files_to_copy(base)) {
-    bytes = shard_bytes_needed(tensors, options.dtype) + bytes_of(copied) + config.size() + options.card.size();
+    bytes = shard_bytes_needed(tensors, options.dtype) + bytes_of(copied) + config.size() +
+            options.card.size();
   }
 
   std::string config;
@@ -97,8 +99,8 @@ struct ExportPlan {
 
 }  // namespace
 
-void check_export(const fs::path& base, const fs::path& target, std::span<const ExpectedTensor> tensors,
-                  const ExportOptions& options) {
+void check_export(const fs::path& base, const fs::path& target,
+                  std::span<const ExpectedTensor> tensors, const ExportOptions& options) {
   check_staging(target, ExportPlan(base, tensors, options).bytes);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Each command adds its options to the command line and gives the action to run when it is the one chosen.
+// Each command adds its options to the command line and gives the action to run when it is the one
+// chosen.
 
 #include <CLI/CLI.hpp>
 #include <functional>

@@ -18,7 +18,8 @@ void add_eval(CLI::App& app, Action& action) {
       const auto batches = held_out_batches(config);
       Session session(config, plan_run(config, Purpose::evaluate));
       const Evaluation result = session.evaluate(*batches);
-      fmt::print("loss {:.6f} perplexity {:.4f} over {} tokens\n", result.loss, std::exp(result.loss), result.tokens);
+      fmt::print("loss {:.6f} perplexity {:.4f} over {} tokens\n", result.loss,
+                 std::exp(result.loss), result.tokens);
       return 0;
     };
   });

@@ -26,7 +26,8 @@ int export_folder(const Options& options) {
   const std::vector<ExpectedTensor> tensors = llama_tensors(read_hf_config(options.model));
   const HfWeights weights(options.model, tensors);
   std::vector<float> buffer;
-  const TensorSource source = [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> target) {
+  const TensorSource source = [&](const std::string& name, std::int64_t first, DType dtype,
+                                  std::span<std::byte> target) {
     buffer.resize(target.size() / static_cast<std::size_t>(dtype_bytes(dtype)));
     weights.read_f32(name, first, buffer);
     if (dtype == DType::f32) {
@@ -47,12 +48,16 @@ int export_folder(const Options& options) {
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("export", "Write a model folder anew, checked, in another dtype or shard size");
+  CLI::App* command = app.add_subcommand(
+      "export", "Write a model folder anew, checked, in another dtype or shard size");
   auto options = std::make_shared<Options>();
-  command->add_option("--model", options->model, "Hugging Face folder to read")->required()->check(CLI::ExistingDirectory);
+  command->add_option("--model", options->model, "Hugging Face folder to read")
+      ->required()
+      ->check(CLI::ExistingDirectory);
   command->add_option("--output", options->output, "Folder to write; must not exist")->required();
   command->add_option("--dtype", options->dtype, "bf16 or f32")->capture_default_str();
-  command->add_option("--shard-size", options->shard_size, "Most bytes per file")->capture_default_str();
+  command->add_option("--shard-size", options->shard_size, "Most bytes per file")
+      ->capture_default_str();
   command->callback([&action, options] { action = [options] { return export_folder(*options); }; });
 }
 

@@ -6,7 +6,8 @@
 namespace strata {
 
 void add_help_config(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("help-config", "Every key of a config: default, type and meaning");
+  CLI::App* command =
+      app.add_subcommand("help-config", "Every key of a config: default, type and meaning");
   command->callback([&action] {
     action = [] {
       fmt::print("{}", config_reference_markdown());

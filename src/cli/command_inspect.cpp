@@ -20,7 +20,8 @@ struct Options {
 
 std::string inspect(const Options& options) {
   const std::filesystem::path path = options.path;
-  const auto statistics = options.statistics ? InspectStatistics::per_tensor : InspectStatistics::none;
+  const auto statistics =
+      options.statistics ? InspectStatistics::per_tensor : InspectStatistics::none;
   if (std::filesystem::is_directory(path)) return inspect_model_folder(path, statistics);
   if (path.extension() == ".safetensors") return inspect_safetensors(path, statistics);
   std::unique_ptr<Detokenizer> detokenizer;
@@ -35,12 +36,18 @@ std::string inspect(const Options& options) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("inspect", "Show a model folder, a safetensors file or a token shard, checked");
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Show a model folder, a safetensors file or a token shard, checked");
   auto options = std::make_shared<Options>();
-  command->add_option("path", options->path, "Folder, .safetensors file or token shard")->required()->check(CLI::ExistingPath);
-  command->add_flag("--statistics", options->statistics, "Read all weights: minimum, maximum, mean, non-finite elements");
-  command->add_option("--tokenizer", options->tokenizer, "tokenizer.json (or its folder) to decode a token shard with");
-  command->add_option("--samples", options->samples, "Documents of a token shard to show")->capture_default_str();
+  command->add_option("path", options->path, "Folder, .safetensors file or token shard")
+      ->required()
+      ->check(CLI::ExistingPath);
+  command->add_flag("--statistics", options->statistics,
+                    "Read all weights: minimum, maximum, mean, non-finite elements");
+  command->add_option("--tokenizer", options->tokenizer,
+                      "tokenizer.json (or its folder) to decode a token shard with");
+  command->add_option("--samples", options->samples, "Documents of a token shard to show")
+      ->capture_default_str();
   command->add_option("--seed", options->seed, "Which documents")->capture_default_str();
   command->callback([&action, options] {
     action = [options] {

@@ -13,7 +13,8 @@ namespace {
 
 struct Options {
   std::string folder, preset = "tiny", dtype = "bf16", shard_size = "5GB", rope_type;
-  std::optional<std::int64_t> vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, positions;
+  std::optional<std::int64_t> vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads,
+      head_dim, positions;
   std::optional<bool> tied, attention_bias, mlp_bias;
   std::uint64_t seed = 42;
   bool shape_only = false;
@@ -32,7 +33,8 @@ HfConfig shape_of(const Options& o) {
   set(config.num_hidden_layers, o.layers);
   if (o.heads) config.num_attention_heads = config.num_key_value_heads = *o.heads;
   set(config.num_key_value_heads, o.kv_heads);
-  if (o.hidden_size || o.heads) config.head_dim = config.hidden_size / std::max<std::int64_t>(1, config.num_attention_heads);
+  if (o.hidden_size || o.heads)
+    config.head_dim = config.hidden_size / std::max<std::int64_t>(1, config.num_attention_heads);
   set(config.head_dim, o.head_dim);
   set(config.max_position_embeddings, o.positions);
   set(config.tie_word_embeddings, o.tied);
@@ -57,8 +59,8 @@ int make_model(const Options& o) {
   options.shard_bytes = parse_bytes(o.shard_size);
   options.shape_only = o.shape_only;
   make_random_model(o.folder, options);
-  fmt::print("wrote {}: a random LlamaForCausalLM of {} parameters{}\n", o.folder, num_parameters(options.config),
-             o.shape_only ? ", shape only" : "");
+  fmt::print("wrote {}: a random LlamaForCausalLM of {} parameters{}\n", o.folder,
+             num_parameters(options.config), o.shape_only ? ", shape only" : "");
   return 0;
 }
 
@@ -71,10 +73,13 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 void add_make_model(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("make-model", "Write a random Hugging Face Llama folder of any size");
+  CLI::App* command =
+      app.add_subcommand("make-model", "Write a random Hugging Face Llama folder of any size");
   auto o = std::make_shared<Options>();
   command->add_option("folder", o->folder, "Folder to write; must not exist")->required();
-  command->add_option("--preset", o->preset, "Shape to start from: " + joined(random_model_presets()))->capture_default_str();
+  command
+      ->add_option("--preset", o->preset, "Shape to start from: " + joined(random_model_presets()))
+      ->capture_default_str();
   command->add_option("--vocab-size", o->vocab_size, "Tokens the model knows");
   command->add_option("--hidden-size", o->hidden_size, "Width of the residual stream");
   command->add_option("--intermediate-size", o->intermediate_size, "Width inside of the MLP");
@@ -82,7 +87,8 @@ void add_make_model(CLI::App& app, Action& action) {
   command->add_option("--heads", o->heads, "Attention heads");
   command->add_option("--kv-heads", o->kv_heads, "Key and value heads; default: as --heads");
   command->add_option("--head-dim", o->head_dim, "Width of a head; default: hidden size / heads");
-  command->add_option("--max-positions", o->positions, "Longest sequence (max_position_embeddings)");
+  command->add_option("--max-positions", o->positions,
+                      "Longest sequence (max_position_embeddings)");
   command->add_option("--rope", o->rope_type, "RoPE type: default or llama3");
   command->add_option("--tied", o->tied, "Whether the head shares the embedding: true or false");
   command->add_option("--attention-bias", o->attention_bias, "Biases in attention: true or false");

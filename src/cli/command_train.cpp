@@ -21,7 +21,9 @@ std::filesystem::path export_target(const RunConfig& config) {
 void check_targets(const RunConfig& config) {
   const auto target = export_target(config);
   if (std::filesystem::exists(target))
-    throw ConfigError(fmt::format("the export folder {} exists: remove it, or name another with export_dir", target.string()));
+    throw ConfigError(
+        fmt::format("the export folder {} exists: remove it, or name another with export_dir",
+                    target.string()));
   std::error_code failed;
   std::filesystem::create_directories(config.output_dir, failed);
   if (failed) throw SystemError("create", config.output_dir.string(), failed.value());
@@ -31,7 +33,8 @@ void warn_of_missing_tokenizer(const RunConfig& config) {
   const auto& folder = config.model_name_or_path;
   for (const char* name : {"tokenizer.json", "tokenizer.model", "vocab.json"})
     if (std::filesystem::exists(folder / name)) return;
-  fmt::print(stderr, "warning: {} has no tokenizer.json, so the export will have none\n", folder.string());
+  fmt::print(stderr, "warning: {} has no tokenizer.json, so the export will have none\n",
+             folder.string());
 }
 
 void write_resolved_config(const RunConfig& config) {
@@ -41,18 +44,20 @@ void write_resolved_config(const RunConfig& config) {
 }
 
 void print_outcome(const TrainOutcome& outcome) {
-  fmt::print("\n{} {} steps in {}, loss {:.4f} -> {:.4f}\n", outcome.stopped ? "stopped after" : "trained", outcome.steps,
+  fmt::print("\n{} {} steps in {}, loss {:.4f} -> {:.4f}\n",
+             outcome.stopped ? "stopped after" : "trained", outcome.steps,
              format_duration(outcome.seconds), outcome.loss_first, outcome.loss_last);
-  if (outcome.skipped_steps > 0) fmt::print("{} steps were skipped: their gradients were not finite\n", outcome.skipped_steps);
+  if (outcome.skipped_steps > 0)
+    fmt::print("{} steps were skipped: their gradients were not finite\n", outcome.skipped_steps);
   if (outcome.held_out_after.tokens > 0)
-    fmt::print("held-out loss {:.4f} -> {:.4f} over {} tokens\n", outcome.held_out_before.loss, outcome.held_out_after.loss,
-               outcome.held_out_after.tokens);
+    fmt::print("held-out loss {:.4f} -> {:.4f} over {} tokens\n", outcome.held_out_before.loss,
+               outcome.held_out_after.loss, outcome.held_out_after.tokens);
 }
 
 void print_peaks(const Session& session) {
   for (const TierPeak& peak : session.peaks())
-    fmt::print("memory {:<4} planned {:>10}, measured {:>10}\n", peak.tier, format_bytes(peak.planned_bytes),
-               format_bytes(peak.measured_bytes));
+    fmt::print("memory {:<4} planned {:>10}, measured {:>10}\n", peak.tier,
+               format_bytes(peak.planned_bytes), format_bytes(peak.measured_bytes));
 }
 
 void export_weights(const RunConfig& config, Session& session) {

@@ -215,9 +215,10 @@ std::vector<ConfigKey> length_keys() {
   return {
       integer("per_device_train_batch_size", at(&C::per_device_train_batch_size), from_one,
               "Rows per micro-batch."),
-      integer("per_device_eval_batch_size", at(&C::per_device_eval_batch_size), from_one,
-              "Evaluation runs at `per_device_train_batch_size` rows, which changes no result: another "
-              "value is a warning."),
+      integer(
+          "per_device_eval_batch_size", at(&C::per_device_eval_batch_size), from_one,
+          "Evaluation runs at `per_device_train_batch_size` rows, which changes no result: another "
+          "value is a warning."),
       integer("gradient_accumulation_steps", at(&C::gradient_accumulation_steps), from_one,
               "Micro-batches per optimizer step."),
       number("num_train_epochs", at(&C::num_train_epochs), any_positive, "Passes over the data."),

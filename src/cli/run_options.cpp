@@ -13,7 +13,8 @@ std::shared_ptr<RunOptions> add_run_options(CLI::App& command) {
   command.add_option("config", options->file, "YAML file with the run's settings (docs/config.md)")
       ->required()
       ->check(CLI::ExistingFile);
-  command.add_option("overrides", options->overrides, "key=value, dots reach nested keys: offload.optimizer.nvme=0.5");
+  command.add_option("overrides", options->overrides,
+                     "key=value, dots reach nested keys: offload.optimizer.nvme=0.5");
   return options;
 }
 
@@ -21,23 +22,25 @@ RunConfig load_run_config(const RunOptions& options) {
   RunConfig config = read_config(options.file, options.overrides);
   for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (config.model_name_or_path.empty())
-    throw ConfigError(fmt::format("{}: model_name_or_path is missing: give a Hugging Face model folder", options.file));
+    throw ConfigError(fmt::format(
+        "{}: model_name_or_path is missing: give a Hugging Face model folder", options.file));
   if (!std::filesystem::is_directory(config.model_name_or_path))
-    throw ConfigError(fmt::format("model_name_or_path: {} is no folder: give a Hugging Face model folder on this machine",
-                                  config.model_name_or_path.string()));
+    throw ConfigError(fmt::format(
+        "model_name_or_path: {} is no folder: give a Hugging Face model folder on this machine",
+        config.model_name_or_path.string()));
   return config;
 }
 
 void print_plan(const RunConfig& config, const PlannedRun& run) {
   const double millions = static_cast<double>(run.model->num_parameters()) / 1e6;
-  fmt::print("model    {} ({:.1f}M parameters, {} compute)\n", config.model_name_or_path.string(), millions,
-             dtype_name(run.program.contribution_dtype));
-  fmt::print("batch    {} x {} tokens x {} micro-batches\n", config.per_device_train_batch_size, config.cutoff_len,
-             config.gradient_accumulation_steps);
+  fmt::print("model    {} ({:.1f}M parameters, {} compute)\n", config.model_name_or_path.string(),
+             millions, dtype_name(run.program.contribution_dtype));
+  fmt::print("batch    {} x {} tokens x {} micro-batches\n", config.per_device_train_batch_size,
+             config.cutoff_len, config.gradient_accumulation_steps);
   std::size_t ops = 0;
   for (const Schedule& schedule : run.plan.schedules) ops += schedule.ops.size();
-  fmt::print("plan     {:016x}, {} ops, tiles of {} elements, verified\n\n", plan_hash(run.program, run.plan), ops,
-             run.program.tile_elements);
+  fmt::print("plan     {:016x}, {} ops, tiles of {} elements, verified\n\n",
+             plan_hash(run.program, run.plan), ops, run.program.tile_elements);
   fmt::print("{}\n", format_plan(run.program, run.plan));
 }
 

@@ -6,6 +6,7 @@
 
 namespace strata {
 
-void replace_text_file(const std::filesystem::path& path, const std::string& text);  // Throws SystemError.
+void replace_text_file(const std::filesystem::path& path,
+                       const std::string& text);  // Throws SystemError.
 
 }  // namespace strata

@@ -33,7 +33,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw ConfigError(fmt::format("'{}' is not a size: {} (write 4096, 64MiB, 1.5GiB or 2e9)", text, why));
+  throw ConfigError(
+      fmt::format("'{}' is not a size: {} (write 4096, 64MiB, 1.5GiB or 2e9)", text, why));
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ std::uint64_t parse_bytes(std::string_view text) {
   double number = 0;
   const auto parsed = std::from_chars(body.data(), body.data() + body.size(), number);
   if (parsed.ec != std::errc{}) refuse(text, "it does not begin with a number");
-  const auto unit = trimmed({parsed.ptr, static_cast<std::size_t>(body.data() + body.size() - parsed.ptr)});
+  const auto unit =
+      trimmed({parsed.ptr, static_cast<std::size_t>(body.data() + body.size() - parsed.ptr)});
   for (const Unit& known : units) {
     if (unit != known.name) continue;
     const double bytes = number * known.bytes;

@@ -14,8 +14,8 @@ namespace {
 
 std::string memory_message(std::string_view where, std::uint64_t wanted, std::uint64_t free,
                            std::string_view advice) {
-  std::string text = fmt::format("out of memory: {} needs {} ({} bytes), {} ({} bytes) available", where,
-                                 format_bytes(wanted), wanted, format_bytes(free), free);
+  std::string text = fmt::format("out of memory: {} needs {} ({} bytes), {} ({} bytes) available",
+                                 where, format_bytes(wanted), wanted, format_bytes(free), free);
   if (!advice.empty()) text += fmt::format("\n{}", advice);
   return text;
 }
@@ -29,8 +29,8 @@ OutOfMemory::OutOfMemory(std::string_view where, std::uint64_t wanted_bytes,
       free_bytes_(free_bytes) {}
 
 SystemError::SystemError(std::string_view action, std::string_view subject, int error_number)
-    : Error(fmt::format("cannot {} {}: {} (errno {})", action, subject,
-                        std::strerror(error_number), error_number)),
+    : Error(fmt::format("cannot {} {}: {} (errno {})", action, subject, std::strerror(error_number),
+                        error_number)),
       error_number_(error_number) {}
 
 long check(long result, std::string_view action, std::string_view subject) {

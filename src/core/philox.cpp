@@ -24,9 +24,10 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 
 std::uint32_t PhiloxStream::next_u32() {
   if (left_ == 0) {
-    block_ = philox4x32({static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32),
-                         static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
-                        {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
+    block_ = philox4x32(
+        {static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32),
+         static_cast<std::uint32_t>(stream_), static_cast<std::uint32_t>(stream_ >> 32)},
+        {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)});
     ++counter_;
     left_ = 4;
   }
@@ -38,9 +39,7 @@ std::uint64_t PhiloxStream::next_u64() {
   return low | (std::uint64_t{next_u32()} << 32);
 }
 
-double PhiloxStream::next_uniform() {
-  return static_cast<double>(next_u64() >> 11) * 0x1.0p-53;
-}
+double PhiloxStream::next_uniform() { return static_cast<double>(next_u64() >> 11) * 0x1.0p-53; }
 
 double PhiloxStream::next_normal() {
   const double radius = std::sqrt(-2.0 * std::log(1.0 - next_uniform()));  // 1 - u lies in (0, 1].
@@ -49,7 +48,8 @@ double PhiloxStream::next_normal() {
 
 std::uint64_t PhiloxStream::next_below(std::uint64_t bound) {
   ensure(bound > 0);
-  const std::uint64_t unfair = (0 - bound) % bound;  // 2^64 mod bound: values below it would be too likely.
+  const std::uint64_t unfair =
+      (0 - bound) % bound;  // 2^64 mod bound: values below it would be too likely.
   for (;;) {
     const std::uint64_t value = next_u64();
     if (value >= unfair) return value % bound;

@@ -121,8 +121,9 @@ void write_text_file(const std::filesystem::path& path, const std::string& text)
 
 void sync_directory(const std::filesystem::path& path) {
   const std::filesystem::path directory = path.empty() ? "." : path;
-  const auto descriptor = static_cast<int>(
-      check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open directory", directory.string()));
+  const auto descriptor =
+      static_cast<int>(check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                             "open directory", directory.string()));
   const int result = ::fsync(descriptor);
   const int error_number = errno;
   ::close(descriptor);

@@ -17,7 +17,8 @@ std::uint64_t resident_bytes(const Slab& slab) {
   if (slab.bytes() == 0) return 0;
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((slab.bytes() + page - 1) / page);
-  check(::mincore(slab.data(), slab.bytes(), pages.data()), "count the resident pages of", "a slab");
+  check(::mincore(slab.data(), slab.bytes(), pages.data()), "count the resident pages of",
+        "a slab");
   const auto resident = std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; });
   return static_cast<std::uint64_t>(resident) * page;
 }

@@ -16,7 +16,8 @@ ShardId add_state(Program& program, const Shard& gradient, Role role) {
   shard.block = gradient.block;
   shard.dtype = DType::f32;
   shard.count = gradient.count;
-  shard.name = fmt::format("{}/{}", role_name(role), program.blocks[static_cast<std::size_t>(gradient.block)]);
+  shard.name = fmt::format("{}/{}", role_name(role),
+                           program.blocks[static_cast<std::size_t>(gradient.block)]);
   return program.add(std::move(shard));
 }
 
@@ -26,11 +27,14 @@ struct Run {
   bool decays;
 };
 
-TensorView part(const TensorView& view, const Run& run) { return view.slice(run.first, {run.last - run.first}); }
+TensorView part(const TensorView& view, const Run& run) {
+  return view.slice(run.first, {run.last - run.first});
+}
 
 }  // namespace
 
-AdamW::AdamW(const AdamWConfig& config, std::vector<std::vector<DecayRange>> decays, Kernels& kernels)
+AdamW::AdamW(const AdamWConfig& config, std::vector<std::vector<DecayRange>> decays,
+             Kernels& kernels)
     : config_(config), decays_(std::move(decays)), kernels_(kernels) {}
 
 void AdamW::declare(Program& program, Sequence& sequence) {
@@ -53,15 +57,20 @@ void AdamW::declare(Program& program, Sequence& sequence) {
       update.kind = SegmentKind::update;
       update.block = gradient.block;
       update.tile = tile;
-      update.name = fmt::format("update {} tile {}", program.blocks[static_cast<std::size_t>(gradient.block)], tile);
-      update.uses = {{gradient.id, Access::read, tile}, {master, Access::update, tile}, {moment1, Access::update, tile},
-                     {moment2, Access::update, tile}, {weight, Access::produce, tile}};
+      update.name = fmt::format("update {} tile {}",
+                                program.blocks[static_cast<std::size_t>(gradient.block)], tile);
+      update.uses = {{gradient.id, Access::read, tile},
+                     {master, Access::update, tile},
+                     {moment1, Access::update, tile},
+                     {moment2, Access::update, tile},
+                     {weight, Access::produce, tile}};
       sequence.segments.push_back(program.add(std::move(update)));
     }
   }
 }
 
-void AdamW::update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars, Stream& stream) {
+void AdamW::update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars,
+                   Stream& stream) {
   if (scalars.apply == 0) return kernels_.cast_weight(tile.master, tile.weight, stream);
   AdamWArgs args;
   args.learning_rate = hyper.learning_rate;

@@ -38,7 +38,8 @@ double stable_decay_factor(const LearningRateSchedule& s, std::int64_t step) {
   const std::int64_t decay_start = s.total_steps - s.decay_steps;
   if (step < decay_start) return 1;
   if (step >= s.total_steps) return s.min_ratio;
-  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * s.num_cycles * 2 * ratio(step - decay_start, s.decay_steps)));
+  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * s.num_cycles * 2 *
+                                          ratio(step - decay_start, s.decay_steps)));
   return std::max(0.0, wave * (1 - s.min_ratio) + s.min_ratio);
 }
 
@@ -46,14 +47,19 @@ double factor(const LearningRateSchedule& s, std::int64_t step) {
   if (s.kind == ScheduleKind::constant) return 1;
   if (step < s.warmup_steps) {
     const double rise = ratio(step, s.warmup_steps);
-    return s.kind == ScheduleKind::warmup_stable_decay ? rise * (1 - s.min_ratio) + s.min_ratio : rise;
+    return s.kind == ScheduleKind::warmup_stable_decay ? rise * (1 - s.min_ratio) + s.min_ratio
+                                                       : rise;
   }
   switch (s.kind) {
-    case ScheduleKind::linear: return linear_factor(s, step);
-    case ScheduleKind::cosine: return cosine_factor(s, step);
-    case ScheduleKind::warmup_stable_decay: return stable_decay_factor(s, step);
+    case ScheduleKind::linear:
+      return linear_factor(s, step);
+    case ScheduleKind::cosine:
+      return cosine_factor(s, step);
+    case ScheduleKind::warmup_stable_decay:
+      return stable_decay_factor(s, step);
     case ScheduleKind::constant:
-    case ScheduleKind::constant_with_warmup: break;
+    case ScheduleKind::constant_with_warmup:
+      break;
   }
   return 1;
 }
@@ -65,9 +71,10 @@ double LearningRateSchedule::rate(std::int64_t step) const { return peak * facto
 ScheduleKind parse_schedule(std::string_view name) {
   for (const auto& [known, kind] : names)
     if (known == name) return kind;
-  throw ConfigError(fmt::format("lr_scheduler_type '{}' is not supported: linear, cosine, constant, constant_with_warmup "
-                                "or warmup_stable_decay",
-                                name));
+  throw ConfigError(fmt::format(
+      "lr_scheduler_type '{}' is not supported: linear, cosine, constant, constant_with_warmup "
+      "or warmup_stable_decay",
+      name));
 }
 
 }  // namespace strata

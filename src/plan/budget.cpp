@@ -16,26 +16,34 @@ std::string largest_contributors(const Plan& plan, std::size_t tier) {
   std::vector<const Usage*> users;
   for (const Usage& usage : plan.usage)
     if (usage.bytes[tier] > 0) users.push_back(&usage);
-  std::ranges::sort(users, [&](const Usage* a, const Usage* b) { return a->bytes[tier] > b->bytes[tier]; });
+  std::ranges::sort(
+      users, [&](const Usage* a, const Usage* b) { return a->bytes[tier] > b->bytes[tier]; });
   std::string text = "largest:";
   for (std::size_t i = 0; i < std::min<std::size_t>(4, users.size()); ++i)
-    text += fmt::format("{} {} {}", i == 0 ? "" : ",", users[i]->name, format_bytes(users[i]->bytes[tier]));
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",", users[i]->name,
+                        format_bytes(users[i]->bytes[tier]));
   return text;
 }
 
 std::string advice(Tier tier) {
   switch (tier) {
-    case Tier::device: return "raise offload.gpu_limit, lower the gpu fractions, fewer slots or a smaller micro-batch";
-    case Tier::host: return "raise offload.cpu_limit, move more to nvme, or fewer state_slots and staging_slots";
-    case Tier::nvme: return "free space below offload.nvme_paths, add a path, or lower the nvme fractions";
+    case Tier::device:
+      return "raise offload.gpu_limit, lower the gpu fractions, fewer slots or a smaller "
+             "micro-batch";
+    case Tier::host:
+      return "raise offload.cpu_limit, move more to nvme, or fewer state_slots and staging_slots";
+    case Tier::nvme:
+      return "free space below offload.nvme_paths, add a path, or lower the nvme fractions";
   }
   return {};
 }
 
-void refuse(const Plan& plan, Tier tier, const std::string& where, std::uint64_t need, std::uint64_t limit) {
-  throw OutOfMemory(where, need, limit,
-                    fmt::format("{}\nto fit: {}", largest_contributors(plan, static_cast<std::size_t>(tier)),
-                                advice(tier)));
+void refuse(const Plan& plan, Tier tier, const std::string& where, std::uint64_t need,
+            std::uint64_t limit) {
+  throw OutOfMemory(
+      where, need, limit,
+      fmt::format("{}\nto fit: {}", largest_contributors(plan, static_cast<std::size_t>(tier)),
+                  advice(tier)));
 }
 
 }  // namespace

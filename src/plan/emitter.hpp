@@ -1,5 +1,6 @@
 #pragma once
-// Emits the ops of one sequence in program order, as if they ran one after the other; edges are derived afterwards.
+// Emits the ops of one sequence in program order, as if they ran one after the other; edges are
+// derived afterwards.
 
 #include <map>
 #include <set>
@@ -9,6 +10,9 @@
 #include "strata/plan/plan.hpp"
 
 namespace strata {
+
+// The slots through which tiles of a role pass host memory on their way from or to an update.
+SlotPurpose state_staging(Role role);
 
 class Emitter {
  public:
@@ -69,7 +73,8 @@ class Emitter {
   Schedule schedule_;
   SegmentId current_;
   std::map<ShardId, int> contributions_total_, contributions_seen_;
-  std::map<std::pair<int, int>, SegmentId> update_of_tile_;  // (block, tile), updates emitted during backward
+  std::map<std::pair<int, int>, SegmentId>
+      update_of_tile_;      // (block, tile), updates emitted during backward
   std::set<ShardId> kept_;  // read by something later than the next segment: goes home
   std::vector<ShardId> metrics_;
   bool has_norm_ = false;

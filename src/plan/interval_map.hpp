@@ -1,5 +1,6 @@
 #pragma once
-// A map from byte ranges of every tier to values, split where ranges overlap in part. Ranges never written are absent.
+// A map from byte ranges of every tier to values, split where ranges overlap in part. Ranges never
+// written are absent.
 
 #include <cstdint>
 #include <iterator>
@@ -13,8 +14,8 @@ namespace strata {
 template <typename Value>
 class IntervalMap {
  public:
-  // Calls visit(value) for each stored piece inside `region`, after cutting pieces at its bounds. Ranges inside `region`
-  // that hold nothing are first filled with Value{}.
+  // Calls visit(value) for each stored piece inside `region`, after cutting pieces at its bounds.
+  // Ranges inside `region` that hold nothing are first filled with Value{}.
   template <typename Visit>
   void for_each(const Region& region, Visit visit) {
     if (region.bytes == 0) return;

@@ -14,25 +14,41 @@ namespace {
 
 constexpr std::uint64_t memory_alignment = 4096;  // serves direct I/O and every vector load
 
-constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role::moment1, Role::moment2};
+constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role::moment1,
+                                Role::moment2};
 
 std::string_view purpose_name(SlotPurpose purpose) {
   switch (purpose) {
-    case SlotPurpose::device_weight: return "weight slots";
-    case SlotPurpose::device_contribution: return "gradient slots";
-    case SlotPurpose::device_activation: return "activation slots";
-    case SlotPurpose::device_activation_gradient: return "activation gradients";
-    case SlotPurpose::device_input: return "inputs";
-    case SlotPurpose::device_gradient_tile: return "gradient tiles on the device";
-    case SlotPurpose::device_weight_tile: return "weight tiles on the device";
-    case SlotPurpose::host_weight: return "weight staging";
-    case SlotPurpose::host_new_weight: return "updated weight staging";
-    case SlotPurpose::host_gradient: return "gradient staging";
-    case SlotPurpose::host_master: return "master staging";
-    case SlotPurpose::host_moment1: return "moment1 staging";
-    case SlotPurpose::host_moment2: return "moment2 staging";
-    case SlotPurpose::host_contribution: return "contribution staging";
-    case SlotPurpose::host_activation: return "activation staging";
+    case SlotPurpose::device_weight:
+      return "weight slots";
+    case SlotPurpose::device_contribution:
+      return "gradient slots";
+    case SlotPurpose::device_activation:
+      return "activation slots";
+    case SlotPurpose::device_activation_gradient:
+      return "activation gradients";
+    case SlotPurpose::device_input:
+      return "inputs";
+    case SlotPurpose::device_gradient_tile:
+      return "gradient tiles on the device";
+    case SlotPurpose::device_weight_tile:
+      return "weight tiles on the device";
+    case SlotPurpose::host_weight:
+      return "weight staging";
+    case SlotPurpose::host_new_weight:
+      return "updated weight staging";
+    case SlotPurpose::host_gradient:
+      return "gradient staging";
+    case SlotPurpose::host_master:
+      return "master staging";
+    case SlotPurpose::host_moment1:
+      return "moment1 staging";
+    case SlotPurpose::host_moment2:
+      return "moment2 staging";
+    case SlotPurpose::host_contribution:
+      return "contribution staging";
+    case SlotPurpose::host_activation:
+      return "activation staging";
   }
   return "?";
 }
@@ -115,21 +131,23 @@ void Layout::assign_role(Role role, const TierFractions& fractions) {
 void Layout::place_tiles(ShardId shard) {
   const auto& tiers = tiers_[shard.index()];
   for (std::size_t tile = 0; tile < tiers.size(); ++tile) {
-    const auto bytes = static_cast<std::uint64_t>(program_.tile_bytes(shard, static_cast<int>(tile)));
+    const auto bytes =
+        static_cast<std::uint64_t>(program_.tile_bytes(shard, static_cast<int>(tile)));
     homes_[shard.index()].push_back(allocate(tiers[tile], bytes));
     add_home_usage(program_.shard(shard).role, tiers[tile], bytes);
   }
 }
 
-// An activation needs a home only when something later than the next segment reads it; its block decides the tier, and
-// memory is shared among activations that are not live together.
+// An activation needs a home only when something later than the next segment reads it; its block
+// decides the tier, and memory is shared among activations that are not live together.
 void Layout::assign_activations() {
   const auto& fractions = policy_.fractions[static_cast<std::size_t>(Role::activation)];
   Spread spread({fractions.device, fractions.host, fractions.nvme});
   std::map<int, Tier> tier_of_block;
   for (const Shard& shard : program_.shards) {
     if (shard.role != Role::activation || tier_of_block.contains(shard.block)) continue;
-    tier_of_block[shard.block] = static_cast<Tier>(spread.next(static_cast<std::uint64_t>(shard.bytes())));
+    tier_of_block[shard.block] =
+        static_cast<Tier>(spread.next(static_cast<std::uint64_t>(shard.bytes())));
   }
   for (const Sequence& sequence : program_.sequences) place_activations(sequence, tier_of_block);
 }
@@ -146,7 +164,8 @@ void Layout::place_activations(const Sequence& sequence, const std::map<int, Tie
   for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
     for (const Use& use : program_.segment(sequence.segments[at]).uses) {
       const Shard& shard = program_.shard(use.shard);
-      if (shard.role != Role::activation || last[shard.id.index()] <= first[shard.id.index()] + 1) continue;
+      if (shard.role != Role::activation || last[shard.id.index()] <= first[shard.id.index()] + 1)
+        continue;
       const Tier tier = tier_of_block.at(shard.block);
       const auto bytes = static_cast<std::uint64_t>(shard.bytes());
       auto& pool = free[{tier, bytes}];
@@ -201,32 +220,39 @@ SlotRing& Layout::ring(SlotPurpose purpose, std::uint64_t bytes) {
   const Region region = allocate(tier, slot_bytes * static_cast<std::uint64_t>(count));
   const std::string name(purpose_name(purpose));
   add_usage(name, tier, region.bytes);
-  return rings_.emplace(key, SlotRing({name, tier, region.offset, slot_bytes, count})).first->second;
+  return rings_.emplace(key, SlotRing({name, tier, region.offset, slot_bytes, count}))
+      .first->second;
 }
 
 int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
   switch (purpose) {
-    case SlotPurpose::device_weight: return std::min(policy_.weight_slots, shards_of_size(Role::weight, bytes));
+    case SlotPurpose::device_weight:
+      return std::min(policy_.weight_slots, shards_of_size(Role::weight, bytes));
     case SlotPurpose::device_contribution: {
-      const std::uint64_t elements = bytes / static_cast<std::uint64_t>(dtype_bytes(program_.contribution_dtype));
+      const std::uint64_t elements =
+          bytes / static_cast<std::uint64_t>(dtype_bytes(program_.contribution_dtype));
       int same = 0;
       for (const Shard& shard : program_.shards)
         same += shard.role == Role::gradient && static_cast<std::uint64_t>(shard.count) == elements;
       return std::min(policy_.gradient_slots, same);
     }
     case SlotPurpose::device_activation:
-    case SlotPurpose::host_activation: return policy_.activation_slots;
+    case SlotPurpose::host_activation:
+      return policy_.activation_slots;
     case SlotPurpose::device_activation_gradient:
-    case SlotPurpose::device_input: return 2;
+    case SlotPurpose::device_input:
+      return 2;
     case SlotPurpose::device_gradient_tile:
     case SlotPurpose::device_weight_tile:
     case SlotPurpose::host_new_weight:
     case SlotPurpose::host_master:
     case SlotPurpose::host_moment1:
-    case SlotPurpose::host_moment2: return policy_.state_slots;
+    case SlotPurpose::host_moment2:
+      return policy_.state_slots;
     case SlotPurpose::host_weight:
     case SlotPurpose::host_gradient:
-    case SlotPurpose::host_contribution: return policy_.staging_slots;
+    case SlotPurpose::host_contribution:
+      return policy_.staging_slots;
   }
   return 1;
 }
@@ -254,13 +280,16 @@ Region Layout::fixed(const std::string& name, Tier tier, std::uint64_t bytes) {
 }
 
 void Layout::add_home_usage(Role role, Tier tier, std::uint64_t bytes) {
-  auto found = std::ranges::find_if(usage_, [&](const Usage& u) { return u.is_home && u.role == role; });
-  if (found == usage_.end()) found = usage_.insert(usage_.end(), {std::string(role_name(role)), true, role, {}});
+  auto found =
+      std::ranges::find_if(usage_, [&](const Usage& u) { return u.is_home && u.role == role; });
+  if (found == usage_.end())
+    found = usage_.insert(usage_.end(), {std::string(role_name(role)), true, role, {}});
   found->bytes[static_cast<std::size_t>(tier)] += align_up(bytes, memory_alignment);
 }
 
 void Layout::add_usage(const std::string& name, Tier tier, std::uint64_t bytes) {
-  auto found = std::ranges::find_if(usage_, [&](const Usage& u) { return !u.is_home && u.name == name; });
+  auto found =
+      std::ranges::find_if(usage_, [&](const Usage& u) { return !u.is_home && u.name == name; });
   if (found == usage_.end()) found = usage_.insert(usage_.end(), {name, false, Role::weight, {}});
   found->bytes[static_cast<std::size_t>(tier)] += align_up(bytes, memory_alignment);
 }
@@ -271,7 +300,8 @@ void Layout::reserve_transfer(Plan& plan) {
   for (const Shard& shard : program_.shards)
     if (has_home(shard.id))
       bytes = std::max(bytes, static_cast<std::uint64_t>(program_.tile_bytes(shard.id, 0)));
-  if (bytes > 0) plan.transfer = fixed("load and save", Tier::host, align_up(bytes, memory_alignment));
+  if (bytes > 0)
+    plan.transfer = fixed("load and save", Tier::host, align_up(bytes, memory_alignment));
 }
 
 void Layout::finish(Plan& plan) {

@@ -1,5 +1,6 @@
 #pragma once
-// Where things live: the home tier and region of every tile, and rings of slots cut from each tier as emission needs them.
+// Where things live: the home tier and region of every tile, and rings of slots cut from each tier
+// as emission needs them.
 
 #include <array>
 #include <cstdint>
@@ -14,16 +15,28 @@ namespace strata {
 
 // What a ring of slots is for.
 enum class SlotPurpose : std::uint8_t {
-  device_weight, device_contribution, device_activation, device_activation_gradient, device_input,
-  device_gradient_tile, device_weight_tile,
-  host_weight, host_new_weight, host_gradient, host_master, host_moment1, host_moment2, host_contribution,
+  device_weight,
+  device_contribution,
+  device_activation,
+  device_activation_gradient,
+  device_input,
+  device_gradient_tile,
+  device_weight_tile,
+  host_weight,
+  host_new_weight,
+  host_gradient,
+  host_master,
+  host_moment1,
+  host_moment2,
+  host_contribution,
   host_activation,
 };
 
 // Equal slots taken round robin, with what each holds now.
 class SlotRing {
  public:
-  SlotRing(SlotPool pool) : pool_(std::move(pool)), holds_(static_cast<std::size_t>(pool_.num_slots)) {}
+  SlotRing(SlotPool pool)
+      : pool_(std::move(pool)), holds_(static_cast<std::size_t>(pool_.num_slots)) {}
 
   Region take(TileRef what, std::uint64_t bytes);
   // The slot that holds `what`, or nullptr region (bytes 0).
@@ -43,11 +56,16 @@ class Layout {
  public:
   Layout(const Program& program, const TierLimits& limits, const Policy& policy);
 
-  Tier tier(ShardId shard, int tile) const { return tiers_[shard.index()][static_cast<std::size_t>(tile)]; }
+  Tier tier(ShardId shard, int tile) const {
+    return tiers_[shard.index()][static_cast<std::size_t>(tile)];
+  }
   bool all_on(ShardId shard, Tier tier) const;
-  const Region& home(ShardId shard, int tile) const { return homes_[shard.index()][static_cast<std::size_t>(tile)]; }
+  const Region& home(ShardId shard, int tile) const {
+    return homes_[shard.index()][static_cast<std::size_t>(tile)];
+  }
   bool has_home(ShardId shard) const { return !homes_[shard.index()].empty(); }
-  // Homes of a shard whose tiles are all in one memory tier are contiguous: the whole shard as one region.
+  // Homes of a shard whose tiles are all in one memory tier are contiguous: the whole shard as one
+  // region.
   Region whole_home(ShardId shard) const;
 
   // The ring for `purpose` with slots of at least `bytes`; created when first asked for.

@@ -6,42 +6,66 @@ namespace strata {
 
 std::string_view tier_name(Tier tier) {
   switch (tier) {
-    case Tier::device: return "gpu";
-    case Tier::host: return "cpu";
-    case Tier::nvme: return "nvme";
+    case Tier::device:
+      return "gpu";
+    case Tier::host:
+      return "cpu";
+    case Tier::nvme:
+      return "nvme";
   }
   return "?";
 }
 
 std::string_view lane_name(Lane lane) {
   switch (lane) {
-    case Lane::read: return "read";
-    case Lane::h2d: return "h2d";
-    case Lane::compute: return "compute";
-    case Lane::comm: return "comm";
-    case Lane::d2h: return "d2h";
-    case Lane::update: return "update";
-    case Lane::write: return "write";
-    case Lane::state_read: return "state_read";
-    case Lane::state_h2d: return "state_h2d";
-    case Lane::state_d2h: return "state_d2h";
-    case Lane::state_write: return "state_write";
+    case Lane::read:
+      return "read";
+    case Lane::h2d:
+      return "h2d";
+    case Lane::compute:
+      return "compute";
+    case Lane::comm:
+      return "comm";
+    case Lane::d2h:
+      return "d2h";
+    case Lane::update:
+      return "update";
+    case Lane::write:
+      return "write";
+    case Lane::state_read:
+      return "state_read";
+    case Lane::state_h2d:
+      return "state_h2d";
+    case Lane::state_d2h:
+      return "state_d2h";
+    case Lane::state_write:
+      return "state_write";
   }
   return "?";
 }
 
 std::string_view op_kind_name(OpKind kind) {
   switch (kind) {
-    case OpKind::feed: return "feed";
-    case OpKind::copy: return "copy";
-    case OpKind::read: return "read";
-    case OpKind::write: return "write";
-    case OpKind::run: return "run";
-    case OpKind::accumulate: return "accumulate";
-    case OpKind::square: return "square";
-    case OpKind::norm: return "norm";
-    case OpKind::update: return "update";
-    case OpKind::report: return "report";
+    case OpKind::feed:
+      return "feed";
+    case OpKind::copy:
+      return "copy";
+    case OpKind::read:
+      return "read";
+    case OpKind::write:
+      return "write";
+    case OpKind::run:
+      return "run";
+    case OpKind::accumulate:
+      return "accumulate";
+    case OpKind::square:
+      return "square";
+    case OpKind::norm:
+      return "norm";
+    case OpKind::update:
+      return "update";
+    case OpKind::report:
+      return "report";
   }
   return "?";
 }

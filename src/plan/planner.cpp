@@ -16,8 +16,9 @@ void check_fractions(const Policy& policy) {
     const TierFractions& f = policy.fractions[role];
     const double sum = f.device + f.host + f.nvme;
     if (f.device < 0 || f.host < 0 || f.nvme < 0 || std::abs(sum - 1) > 1e-9)
-      throw ConfigError(fmt::format("fractions of role {} are gpu {} cpu {} nvme {}: they must lie in [0, 1] and sum to 1",
-                                    role_name(static_cast<Role>(role)), f.device, f.host, f.nvme));
+      throw ConfigError(fmt::format(
+          "fractions of role {} are gpu {} cpu {} nvme {}: they must lie in [0, 1] and sum to 1",
+          role_name(static_cast<Role>(role)), f.device, f.host, f.nvme));
   }
 }
 
@@ -26,7 +27,9 @@ void check_slots(const Policy& policy) {
                                policy.state_slots, policy.staging_slots});
   if (fewest < 1) throw ConfigError("every kind of slot needs at least one");
   if (policy.activation_slots < 2)
-    throw ConfigError("offload.activation_slots must be at least 2: a block reads one boundary and writes the next");
+    throw ConfigError(
+        "offload.activation_slots must be at least 2: a block reads one boundary and writes the "
+        "next");
 }
 
 }  // namespace

@@ -21,10 +21,13 @@ std::string plain_cell(std::uint64_t bytes) { return bytes == 0 ? "-" : format_b
 
 std::string share_cell(std::uint64_t bytes, std::uint64_t total) {
   if (bytes == 0) return "-";
-  return fmt::format("{} {:3.0f}%", format_bytes(bytes), 100.0 * static_cast<double>(bytes) / static_cast<double>(total));
+  return fmt::format("{} {:3.0f}%", format_bytes(bytes),
+                     100.0 * static_cast<double>(bytes) / static_cast<double>(total));
 }
 
-std::string limit_cell(std::uint64_t limit) { return limit == ~std::uint64_t{0} ? "no limit" : format_bytes(limit); }
+std::string limit_cell(std::uint64_t limit) {
+  return limit == ~std::uint64_t{0} ? "no limit" : format_bytes(limit);
+}
 
 void add_home(TextTable& table, const Usage& usage) {
   const std::uint64_t total = sum(usage.bytes);
@@ -32,14 +35,17 @@ void add_home(TextTable& table, const Usage& usage) {
                  share_cell(usage.bytes[1], total), share_cell(usage.bytes[2], total)});
 }
 
-void add_plain(TextTable& table, const std::string& name, const std::string& amount, const Bytes& bytes) {
+void add_plain(TextTable& table, const std::string& name, const std::string& amount,
+               const Bytes& bytes) {
   table.add_row({name, amount, plain_cell(bytes[0]), plain_cell(bytes[1]), plain_cell(bytes[2])});
 }
 
 void add_pool(TextTable& table, const SlotPool& pool) {
   Bytes bytes{};
-  bytes[static_cast<std::size_t>(pool.tier)] = pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
-  add_plain(table, "  " + pool.name, fmt::format("{} x {}", pool.num_slots, format_bytes(pool.slot_bytes)), bytes);
+  bytes[static_cast<std::size_t>(pool.tier)] =
+      pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
+  add_plain(table, "  " + pool.name,
+            fmt::format("{} x {}", pool.num_slots, format_bytes(pool.slot_bytes)), bytes);
 }
 
 void add_limits(TextTable& table, const TierLimits& limits) {
@@ -54,34 +60,45 @@ bool is_pool(const Plan& plan, const Usage& usage) {
 }
 
 nlohmann::ordered_json region_json(const Region& region) {
-  nlohmann::ordered_json json{{"tier", tier_name(region.tier)}, {"offset", region.offset}, {"bytes", region.bytes}};
+  nlohmann::ordered_json json{
+      {"tier", tier_name(region.tier)}, {"offset", region.offset}, {"bytes", region.bytes}};
   if (region.tier == Tier::nvme) json["drive"] = region.drive;
   return json;
 }
 
 std::string_view access_name(Access access) {
   switch (access) {
-    case Access::read: return "read";
-    case Access::produce: return "produce";
-    case Access::accumulate: return "accumulate";
-    case Access::update: return "update";
+    case Access::read:
+      return "read";
+    case Access::produce:
+      return "produce";
+    case Access::accumulate:
+      return "accumulate";
+    case Access::update:
+      return "update";
   }
   return "?";
 }
 
 std::string_view content_name(Content content) {
   switch (content) {
-    case Content::value: return "value";
-    case Content::contribution: return "contribution";
-    case Content::scratch: return "scratch";
-    case Content::partials: return "partials";
-    case Content::scalars: return "scalars";
+    case Content::value:
+      return "value";
+    case Content::contribution:
+      return "contribution";
+    case Content::scratch:
+      return "scratch";
+    case Content::partials:
+      return "partials";
+    case Content::scalars:
+      return "scalars";
   }
   return "?";
 }
 
 nlohmann::ordered_json op_json(const Program& program, const Op& op) {
-  nlohmann::ordered_json json{{"id", op.id.value}, {"kind", op_kind_name(op.kind)}, {"lane", lane_name(op.lane)}};
+  nlohmann::ordered_json json{
+      {"id", op.id.value}, {"kind", op_kind_name(op.kind)}, {"lane", lane_name(op.lane)}};
   if (op.segment.valid()) json["segment"] = program.segment(op.segment).name;
   for (const Operand& operand : op.operands) {
     auto item = region_json(operand.region);
@@ -91,14 +108,19 @@ nlohmann::ordered_json op_json(const Program& program, const Op& op) {
     if (operand.what.tile >= 0) item["tile"] = operand.what.tile;
     json["operands"].push_back(std::move(item));
   }
-  for (const Edge& edge : op.after) json["after"].push_back({{"op", edge.op.value}, {"steps_back", edge.steps_back}});
+  for (const Edge& edge : op.after)
+    json["after"].push_back({{"op", edge.op.value}, {"steps_back", edge.steps_back}});
   return json;
 }
 
 nlohmann::ordered_json shard_json(const Plan& plan, const Shard& shard) {
-  nlohmann::ordered_json json{{"name", shard.name}, {"role", role_name(shard.role)}, {"block", shard.block},
-                              {"dtype", dtype_name(shard.dtype)}, {"count", shard.count}};
-  for (const Region& home : plan.homes[shard.id.index()]) json["homes"].push_back(region_json(home));
+  nlohmann::ordered_json json{{"name", shard.name},
+                              {"role", role_name(shard.role)},
+                              {"block", shard.block},
+                              {"dtype", dtype_name(shard.dtype)},
+                              {"count", shard.count}};
+  for (const Region& home : plan.homes[shard.id.index()])
+    json["homes"].push_back(region_json(home));
   return json;
 }
 
@@ -110,13 +132,15 @@ nlohmann::ordered_json tiers_json(const Bytes& bytes) {
 
 std::string format_plan(const Program&, const Plan& plan) {
   constexpr auto right = TextTable::Align::right;
-  TextTable table({{"where it lives"}, {"total", right}, {"gpu", right}, {"cpu", right}, {"nvme", right}});
+  TextTable table(
+      {{"where it lives"}, {"total", right}, {"gpu", right}, {"cpu", right}, {"nvme", right}});
   for (const Usage& usage : plan.usage)
     if (usage.is_home) add_home(table, usage);
   table.add_row({"what it moves through", "", "", "", ""});
   for (const SlotPool& pool : plan.pools) add_pool(table, pool);
   for (const Usage& usage : plan.usage)
-    if (!usage.is_home && !is_pool(plan, usage)) add_plain(table, "  " + usage.name, format_bytes(sum(usage.bytes)), usage.bytes);
+    if (!usage.is_home && !is_pool(plan, usage))
+      add_plain(table, "  " + usage.name, format_bytes(sum(usage.bytes)), usage.bytes);
   add_plain(table, "peak", format_bytes(sum(plan.tier_bytes)), plan.tier_bytes);
   add_limits(table, plan.limits);
   return table.text();
@@ -130,10 +154,14 @@ std::string plan_to_json(const Program& program, const Plan& plan) {
   json["peak_bytes"] = tiers_json(plan.tier_bytes);
   json["drive_bytes"] = plan.drive_bytes;
   for (const Usage& usage : plan.usage)
-    json["usage"].push_back({{"name", usage.name}, {"home", usage.is_home}, {"bytes", tiers_json(usage.bytes)}});
+    json["usage"].push_back(
+        {{"name", usage.name}, {"home", usage.is_home}, {"bytes", tiers_json(usage.bytes)}});
   for (const SlotPool& pool : plan.pools)
-    json["pools"].push_back({{"name", pool.name}, {"tier", tier_name(pool.tier)}, {"offset", pool.offset},
-                             {"slot_bytes", pool.slot_bytes}, {"num_slots", pool.num_slots}});
+    json["pools"].push_back({{"name", pool.name},
+                             {"tier", tier_name(pool.tier)},
+                             {"offset", pool.offset},
+                             {"slot_bytes", pool.slot_bytes},
+                             {"num_slots", pool.num_slots}});
   for (const Shard& shard : program.shards) json["shards"].push_back(shard_json(plan, shard));
   for (const Schedule& schedule : plan.schedules) {
     nlohmann::ordered_json ops = nlohmann::ordered_json::array();

@@ -35,7 +35,8 @@ class Scoreboard {
   }
 
  private:
-  using Clock = std::array<OpNumber, num_lanes>;  // per in-order lane, the last op known to be complete
+  using Clock =
+      std::array<OpNumber, num_lanes>;  // per in-order lane, the last op known to be complete
 
   OpNumber num_ops() const { return static_cast<OpNumber>(schedule_.ops.size()); }
   const Op& op_at(OpNumber number) const {
@@ -81,15 +82,19 @@ class Scoreboard {
     }
   }
 
-  // Newest first: a newer edge often implies the older ones. `clock` takes in what the kept edges bring.
-  std::vector<OpNumber> prune(std::vector<OpNumber>& wanted, Clock& clock, Lane lane, OpNumber self) {
+  // Newest first: a newer edge often implies the older ones. `clock` takes in what the kept edges
+  // bring.
+  std::vector<OpNumber> prune(std::vector<OpNumber>& wanted, Clock& clock, Lane lane,
+                              OpNumber self) {
     std::ranges::sort(wanted, std::greater<>{});
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     std::vector<OpNumber> kept;
     for (OpNumber number : wanted) {
       if (number == self) continue;
       const Lane from = op_at(number).lane;
-      if (completes_in_order(from) && (from == lane || clock[static_cast<std::size_t>(from)] >= number)) continue;
+      if (completes_in_order(from) &&
+          (from == lane || clock[static_cast<std::size_t>(from)] >= number))
+        continue;
       kept.push_back(number);
       const Clock& brought = clocks_[static_cast<std::size_t>(number)];
       for (std::size_t i = 0; i < brought.size(); ++i) clock[i] = std::max(clock[i], brought[i]);

@@ -18,9 +18,11 @@ std::uint64_t space_bytes(const Plan& plan, const Region& region) {
   return region.drive < plan.drive_bytes.size() ? plan.drive_bytes[region.drive] : 0;
 }
 
-void check_bounds(const Plan& plan, const Region& region, const std::string& whose, std::vector<Violation>& found) {
+void check_bounds(const Plan& plan, const Region& region, const std::string& whose,
+                  std::vector<Violation>& found) {
   if (region.end() > space_bytes(plan, region) || region.end() < region.offset)
-    complain(found, fmt::format("{} lies outside of tier {}: [{}, {})", whose, tier_name(region.tier), region.offset, region.end()));
+    complain(found, fmt::format("{} lies outside of tier {}: [{}, {})", whose,
+                                tier_name(region.tier), region.offset, region.end()));
 }
 
 void check_tiers(const Plan& plan, std::vector<Violation>& found) {
@@ -41,13 +43,17 @@ void check_homes(const Program& program, const Plan& plan, std::vector<Violation
     }
   }
   for (const SlotPool& pool : plan.pools)
-    fixed.emplace_back(Region{pool.tier, 0, pool.offset, pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots)}, pool.name);
+    fixed.emplace_back(Region{pool.tier, 0, pool.offset,
+                              pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots)},
+                       pool.name);
   std::ranges::sort(fixed, [](const auto& a, const auto& b) {
-    return std::tuple(a.first.tier, a.first.drive, a.first.offset) < std::tuple(b.first.tier, b.first.drive, b.first.offset);
+    return std::tuple(a.first.tier, a.first.drive, a.first.offset) <
+           std::tuple(b.first.tier, b.first.drive, b.first.offset);
   });
   for (std::size_t i = 1; i < fixed.size(); ++i)
     if (fixed[i - 1].first.overlaps(fixed[i].first))
-      complain(found, fmt::format("'{}' and '{}' overlap in tier {}", fixed[i - 1].second, fixed[i].second, tier_name(fixed[i].first.tier)));
+      complain(found, fmt::format("'{}' and '{}' overlap in tier {}", fixed[i - 1].second,
+                                  fixed[i].second, tier_name(fixed[i].first.tier)));
 }
 
 void check_lanes(const Schedule& schedule, std::vector<Violation>& found) {
@@ -56,12 +62,14 @@ void check_lanes(const Schedule& schedule, std::vector<Violation>& found) {
     OpId last;
     for (OpId id : schedule.lanes[lane]) {
       const Op& op = schedule.ops[id.index()];
-      if (static_cast<std::size_t>(op.lane) != lane || !(last < id)) complain(found, fmt::format("op {} is misplaced on lane {}", id.value, lane));
+      if (static_cast<std::size_t>(op.lane) != lane || !(last < id))
+        complain(found, fmt::format("op {} is misplaced on lane {}", id.value, lane));
       ++seen[id.index()];
       last = id;
     }
   }
-  if (!std::ranges::all_of(seen, [](int times) { return times == 1; })) complain(found, "lanes do not hold each op once");
+  if (!std::ranges::all_of(seen, [](int times) { return times == 1; }))
+    complain(found, "lanes do not hold each op once");
 }
 
 }  // namespace
@@ -73,7 +81,8 @@ std::vector<Violation> verify(const Program& program, const Plan& plan) {
   for (const Schedule& schedule : plan.schedules) {
     check_lanes(schedule, found);
     for (const Op& op : schedule.ops)
-      for (const Operand& operand : op.operands) check_bounds(plan, operand.region, fmt::format("an operand of op {}", op.id.value), found);
+      for (const Operand& operand : op.operands)
+        check_bounds(plan, operand.region, fmt::format("an operand of op {}", op.id.value), found);
     if (!found.empty()) return found;
     ValueReplay(program, plan, schedule, found).run(3);
     verify_order(schedule, found);

@@ -19,7 +19,9 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 class OrderCheck {
  public:
   OrderCheck(const Schedule& schedule, std::vector<Violation>& found)
-      : schedule_(schedule), found_(found), num_ops_(static_cast<std::int64_t>(schedule.ops.size())) {}
+      : schedule_(schedule),
+        found_(found),
+        num_ops_(static_cast<std::int64_t>(schedule.ops.size())) {}
 
   void run() {
     if (!edges_point_back()) return;
@@ -31,17 +33,21 @@ class OrderCheck {
  private:
   using Clock = std::array<std::int64_t, num_lanes>;
 
-  const Op& op(std::int64_t number) const { return schedule_.ops[static_cast<std::size_t>(number % num_ops_)]; }
+  const Op& op(std::int64_t number) const {
+    return schedule_.ops[static_cast<std::size_t>(number % num_ops_)];
+  }
   static std::size_t lane_of(const Op& o) { return static_cast<std::size_t>(o.lane); }
 
-  // An op may only wait for earlier ones; with that there is no cycle, and the order of emission is itself legal.
+  // An op may only wait for earlier ones; with that there is no cycle, and the order of emission is
+  // itself legal.
   bool edges_point_back() {
     for (const Op& o : schedule_.ops)
       for (const Edge& edge : o.after) {
         const bool known = edge.op.value >= 0 && edge.op.value < num_ops_;
         const bool back = edge.steps_back == 1 || (edge.steps_back == 0 && edge.op < o.id);
         if (known && back) continue;
-        complain(fmt::format("op {} waits for op {} of {} steps back: a cycle", o.id.value, edge.op.value, edge.steps_back));
+        complain(fmt::format("op {} waits for op {} of {} steps back: a cycle", o.id.value,
+                             edge.op.value, edge.steps_back));
         return false;
       }
     return true;
@@ -50,7 +56,8 @@ class OrderCheck {
   template <typename Visit>
   void for_each_edge(std::int64_t number, Visit visit) const {
     for (const Edge& edge : op(number).after) {
-      const std::int64_t from = number - number % num_ops_ - edge.steps_back * num_ops_ + edge.op.value;
+      const std::int64_t from =
+          number - number % num_ops_ - edge.steps_back * num_ops_ + edge.op.value;
       if (from >= 0) visit(from);
     }
   }
@@ -138,11 +145,14 @@ class OrderCheck {
 
   void require(std::int64_t before, std::int64_t after, const Operand& operand) {
     if (ordered(before, after)) return;
-    complain(fmt::format("op {} ({} on {}) of step {} and op {} ({} on {}) of step {} both touch {} bytes [{}, {}) and "
-                         "nothing orders them",
-                         op(before).id.value, op_kind_name(op(before).kind), lane_name(op(before).lane), before / num_ops_,
-                         op(after).id.value, op_kind_name(op(after).kind), lane_name(op(after).lane), after / num_ops_,
-                         tier_name(operand.region.tier), operand.region.offset, operand.region.end()));
+    complain(
+        fmt::format("op {} ({} on {}) of step {} and op {} ({} on {}) of step {} both touch {} "
+                    "bytes [{}, {}) and "
+                    "nothing orders them",
+                    op(before).id.value, op_kind_name(op(before).kind), lane_name(op(before).lane),
+                    before / num_ops_, op(after).id.value, op_kind_name(op(after).kind),
+                    lane_name(op(after).lane), after / num_ops_, tier_name(operand.region.tier),
+                    operand.region.offset, operand.region.end()));
   }
 
   void complain(std::string what) {

@@ -1,6 +1,6 @@
 #pragma once
-// The second half of the checker: every two ops that touch the same bytes, one of them writing, are ordered by edges and
-// in-order lanes alone.
+// The second half of the checker: every two ops that touch the same bytes, one of them writing, are
+// ordered by edges and in-order lanes alone.
 
 #include <vector>
 

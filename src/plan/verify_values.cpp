@@ -10,10 +10,13 @@ namespace strata {
 namespace {
 
 bool is_state(Role role) {
-  return role == Role::weight || role == Role::master || role == Role::moment1 || role == Role::moment2;
+  return role == Role::weight || role == Role::master || role == Role::moment1 ||
+         role == Role::moment2;
 }
 
-bool is_model_segment(SegmentKind kind) { return kind != SegmentKind::norm && kind != SegmentKind::update; }
+bool is_model_segment(SegmentKind kind) {
+  return kind != SegmentKind::norm && kind != SegmentKind::update;
+}
 
 }  // namespace
 
@@ -32,18 +35,20 @@ void ValueReplay::run(int steps) {
 
 void ValueReplay::begin() {
   sequence_ = program_.sequence(schedule_.name);
-  if (sequence_ == nullptr) return complain(fmt::format("schedule '{}' has no sequence", schedule_.name));
+  if (sequence_ == nullptr)
+    return complain(fmt::format("schedule '{}' has no sequence", schedule_.name));
   for (SegmentId id : sequence_->segments)
     if (is_model_segment(program_.segment(id).kind)) model_segments_.push_back(id);
   for (const Shard& shard : program_.shards) {
     if (!is_state(shard.role)) continue;
     if (static_cast<int>(plan_.homes[shard.id.index()].size()) != program_.num_tiles(shard.id)) {
-      complain(fmt::format("'{}' has {} homes for {} tiles", shard.name, plan_.homes[shard.id.index()].size(),
-                           program_.num_tiles(shard.id)));
+      complain(fmt::format("'{}' has {} homes for {} tiles", shard.name,
+                           plan_.homes[shard.id.index()].size(), program_.num_tiles(shard.id)));
       continue;
     }
     for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile)
-      put({shard.id, tile, Content::value}, plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)],
+      put({shard.id, tile, Content::value},
+          plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)],
           truth(shard.id, tile).value);
   }
 }
@@ -58,16 +63,20 @@ void ValueReplay::begin_step() {
 
 void ValueReplay::end_step() {
   if (next_segment_ != model_segments_.size())
-    complain(fmt::format("schedule '{}' runs {} of {} segments", schedule_.name, next_segment_, model_segments_.size()));
+    complain(fmt::format("schedule '{}' runs {} of {} segments", schedule_.name, next_segment_,
+                         model_segments_.size()));
   for (const Shard& shard : program_.shards) {
     if (!is_state(shard.role)) continue;
     for (int tile = 0; tile < static_cast<int>(plan_.homes[shard.id.index()].size()); ++tile) {
       const Region& home = plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)];
       bool right = true;
       held_.for_each(home, [&](Held& held) {
-        right &= held.what == TileRef{shard.id, tile, Content::value} && held.version == truth(shard.id, tile).value;
+        right &= held.what == TileRef{shard.id, tile, Content::value} &&
+                 held.version == truth(shard.id, tile).value;
       });
-      if (!right) complain(fmt::format("after a step the home of {} is out of date", describe({shard.id, tile, Content::value})));
+      if (!right)
+        complain(fmt::format("after a step the home of {} is out of date",
+                             describe({shard.id, tile, Content::value})));
     }
   }
   for (SegmentId id : sequence_->segments) {
@@ -81,14 +90,22 @@ void ValueReplay::replay(const Op& op) {
   switch (op.kind) {
     case OpKind::copy:
     case OpKind::read:
-    case OpKind::write: return move(op);
-    case OpKind::feed: return feed(op);
-    case OpKind::run: return segment(op);
-    case OpKind::accumulate: return accumulate(op);
-    case OpKind::square: return square(op);
-    case OpKind::norm: return norm(op);
-    case OpKind::update: return update(op);
-    case OpKind::report: return report(op);
+    case OpKind::write:
+      return move(op);
+    case OpKind::feed:
+      return feed(op);
+    case OpKind::run:
+      return segment(op);
+    case OpKind::accumulate:
+      return accumulate(op);
+    case OpKind::square:
+      return square(op);
+    case OpKind::norm:
+      return norm(op);
+    case OpKind::update:
+      return update(op);
+    case OpKind::report:
+      return report(op);
   }
 }
 
@@ -102,17 +119,23 @@ void ValueReplay::for_each_tile(const Operand& operand, Visit visit) const {
       dtype_bytes(contributed ? program_.contribution_dtype : program_.shard(what.shard).dtype);
   for (int tile = 0; tile < program_.num_tiles(what.shard); ++tile)
     visit(TileRef{what.shard, tile, what.content},
-          operand.region.part(static_cast<std::uint64_t>(program_.tile_begin(what.shard, tile) * width),
-                              static_cast<std::uint64_t>(program_.tile_count(what.shard, tile) * width)));
+          operand.region.part(
+              static_cast<std::uint64_t>(program_.tile_begin(what.shard, tile) * width),
+              static_cast<std::uint64_t>(program_.tile_count(what.shard, tile) * width)));
 }
 
 ValueReplay::Version ValueReplay::current(const TileRef& what) {
   switch (what.content) {
-    case Content::value: return truth(what.shard, what.tile).value;
-    case Content::contribution: return truth(what.shard, what.tile).contribution;
-    case Content::partials: return truth(what.shard, what.tile).squared;
-    case Content::scalars: return scalars_;
-    case Content::scratch: break;
+    case Content::value:
+      return truth(what.shard, what.tile).value;
+    case Content::contribution:
+      return truth(what.shard, what.tile).contribution;
+    case Content::partials:
+      return truth(what.shard, what.tile).squared;
+    case Content::scalars:
+      return scalars_;
+    case Content::scratch:
+      break;
   }
   return -1;
 }
@@ -125,22 +148,28 @@ void ValueReplay::expect(const Op& op, const TileRef& what, const Region& region
   std::string wrong;
   held_.for_each(region, [&](Held& held) {
     if (held.what == what && held.version == version && version >= 0) return;
-    wrong = held.version < 0 ? "nothing" : fmt::format("{} version {}", describe(held.what), held.version);
+    wrong = held.version < 0 ? "nothing"
+                             : fmt::format("{} version {}", describe(held.what), held.version);
   });
   if (!wrong.empty())
     complain(op, fmt::format("expects {} version {}, finds {}", describe(what), version, wrong));
 }
 
 void ValueReplay::expect_current(const Op& op, const Operand& operand) {
-  for_each_tile(operand, [&](const TileRef& what, const Region& region) { expect(op, what, region, current(what)); });
+  for_each_tile(operand, [&](const TileRef& what, const Region& region) {
+    expect(op, what, region, current(what));
+  });
 }
 
 void ValueReplay::move(const Op& op) {
   const Operand &source = op.operands[0], &target = op.operands[1];
   // A stored gradient may be the contribution itself, moved.
-  const bool becomes_value = source.what.content == Content::contribution && target.what.content == Content::value;
-  if (!becomes_value && !(source.what == target.what)) complain(op, "moves one thing and calls it another");
-  if (source.region.bytes != target.region.bytes) complain(op, "moves between regions of different size");
+  const bool becomes_value =
+      source.what.content == Content::contribution && target.what.content == Content::value;
+  if (!becomes_value && !(source.what == target.what))
+    complain(op, "moves one thing and calls it another");
+  if (source.region.bytes != target.region.bytes)
+    complain(op, "moves between regions of different size");
   expect_current(op, source);
   if (becomes_value) {
     Truth& t = truth(source.what.shard, source.what.tile);
@@ -149,13 +178,15 @@ void ValueReplay::move(const Op& op) {
     ++t.contributions_added;
     t.value = next_version_++;
   }
-  for_each_tile(target, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
+  for_each_tile(
+      target, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
 }
 
 void ValueReplay::feed(const Op& op) {
   const Operand& target = op.operands[0];
   truth(target.what.shard, 0).value = next_version_++;
-  for_each_tile(target, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
+  for_each_tile(
+      target, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
 }
 
 void ValueReplay::segment(const Op& op) {
@@ -164,24 +195,30 @@ void ValueReplay::segment(const Op& op) {
   ++next_segment_;
   const Segment& s = program_.segment(op.segment);
   const std::size_t expected = s.uses.size() + (s.scratch_bytes > 0 ? 1 : 0);
-  if (op.operands.size() != expected) return complain(op, "has operands other than its segment's uses");
+  if (op.operands.size() != expected)
+    return complain(op, "has operands other than its segment's uses");
   for (std::size_t i = 0; i < s.uses.size(); ++i) segment_use(op, s.uses[i], op.operands[i]);
   for (std::size_t i = 0; i < op.operands.size(); ++i)
     for (std::size_t j = 0; j < op.operands.size(); ++j)
-      if (i != j && op.operands[j].access != Access::read && op.operands[i].region.overlaps(op.operands[j].region))
+      if (i != j && op.operands[j].access != Access::read &&
+          op.operands[i].region.overlaps(op.operands[j].region))
         complain(op, fmt::format("operands {} and {} overlap", i, j));
-  if (s.scratch_bytes > 0 && op.operands.back().region.bytes < s.scratch_bytes) complain(op, "has too little scratch");
+  if (s.scratch_bytes > 0 && op.operands.back().region.bytes < s.scratch_bytes)
+    complain(op, "has too little scratch");
 }
 
 void ValueReplay::segment_use(const Op& op, const Use& use, const Operand& operand) {
   if (operand.what.shard != use.shard || operand.access != use.access)
-    return complain(op, fmt::format("binds {} where the segment uses '{}'", describe(operand.what), program_.shard(use.shard).name));
-  if (operand.region.tier != Tier::device) complain(op, fmt::format("{} is not on the device", describe(operand.what)));
+    return complain(op, fmt::format("binds {} where the segment uses '{}'", describe(operand.what),
+                                    program_.shard(use.shard).name));
+  if (operand.region.tier != Tier::device)
+    complain(op, fmt::format("{} is not on the device", describe(operand.what)));
   if (use.access == Access::read) return expect_current(op, operand);
   for_each_tile(operand, [&](const TileRef& what, const Region& region) {
     Truth& t = truth(what.shard, what.tile);
     if (use.access == Access::accumulate) {
-      if (t.contribution_pending) complain(op, fmt::format("overwrites an unsummed contribution of {}", describe(what)));
+      if (t.contribution_pending)
+        complain(op, fmt::format("overwrites an unsummed contribution of {}", describe(what)));
       t.contribution = next_version_++;
       t.contribution_pending = true;
     } else {
@@ -196,7 +233,8 @@ void ValueReplay::accumulate(const Op& op) {
   Truth& t = truth(target.what.shard, target.what.tile);
   expect_current(op, source);
   if (!t.contribution_pending) complain(op, "adds a contribution twice");
-  if (op.first_contribution != (t.contributions_added == 0)) complain(op, "assigns where it should add, or adds where it should assign");
+  if (op.first_contribution != (t.contributions_added == 0))
+    complain(op, "assigns where it should add, or adds where it should assign");
   if (!op.first_contribution) expect_current(op, target);
   t.contribution_pending = false;
   ++t.contributions_added;
@@ -217,8 +255,8 @@ void ValueReplay::square(const Op& op) {
   Truth& t = truth(gradient.what.shard, gradient.what.tile);
   expect_current(op, gradient);
   if (t.contributions_added != contributions_expected(gradient.what.shard))
-    complain(op, fmt::format("sums a gradient of {} contributions, {} expected", t.contributions_added,
-                             contributions_expected(gradient.what.shard)));
+    complain(op, fmt::format("sums a gradient of {} contributions, {} expected",
+                             t.contributions_added, contributions_expected(gradient.what.shard)));
   t.squared = t.value;
   put(sums.what, sums.region, t.squared);
 }
@@ -238,20 +276,23 @@ void ValueReplay::norm(const Op& op) {
 
 void ValueReplay::update(const Op& op) {
   const Segment& s = program_.segment(op.segment);
-  if (op.operands.size() != s.uses.size() + 1) return complain(op, "has operands other than its segment's uses");
+  if (op.operands.size() != s.uses.size() + 1)
+    return complain(op, "has operands other than its segment's uses");
   const Tier engine = op.lane == Lane::compute ? Tier::device : Tier::host;
   for (std::size_t i = 0; i < s.uses.size(); ++i) {
     const Operand& operand = op.operands[i];
     if (operand.what.shard != s.uses[i].shard || operand.what.tile != s.tile)
       return complain(op, fmt::format("binds {} as operand {}", describe(operand.what), i));
-    if (operand.region.tier != engine) complain(op, fmt::format("{} is out of the engine's reach", describe(operand.what)));
+    if (operand.region.tier != engine)
+      complain(op, fmt::format("{} is out of the engine's reach", describe(operand.what)));
     if (s.uses[i].access != Access::produce) expect_current(op, operand);
   }
   update_gate(op, s.uses.front());
   Truth& first = truth(s.uses.front().shard, s.tile);
   if (first.updated) complain(op, "updates a tile twice in a step");
   first.updated = true;
-  if (first.contributions_added != contributions_expected(s.uses.front().shard)) complain(op, "uses an incomplete gradient");
+  if (first.contributions_added != contributions_expected(s.uses.front().shard))
+    complain(op, "uses an incomplete gradient");
   for (std::size_t i = 0; i < s.uses.size(); ++i) {
     if (s.uses[i].access == Access::read) continue;
     truth(s.uses[i].shard, s.tile).value = next_version_++;
@@ -262,7 +303,8 @@ void ValueReplay::update(const Op& op) {
 void ValueReplay::update_gate(const Op& op, const Use& gradient) {
   const Operand& gate = op.operands.back();
   if (gate.what.content == Content::scalars) return expect(op, gate.what, gate.region, scalars_);
-  if (gate.what.content != Content::partials || plan_.policy.update_order != UpdateOrder::during_backward)
+  if (gate.what.content != Content::partials ||
+      plan_.policy.update_order != UpdateOrder::during_backward)
     return complain(op, "is not held back by the norm");
   expect(op, gate.what, gate.region, truth(gradient.shard, op.operands.front().what.tile).value);
 }
@@ -276,12 +318,16 @@ std::string ValueReplay::describe(const TileRef& what) const {
   if (what.content == Content::scratch) return "scratch";
   if (!what.shard.valid()) return "nothing";
   const std::string& name = program_.shard(what.shard).name;
-  const char* kind = what.content == Content::contribution ? "a contribution to " : what.content == Content::partials ? "partial sums of " : "";
-  return what.tile < 0 ? fmt::format("{}'{}'", kind, name) : fmt::format("{}'{}' tile {}", kind, name, what.tile);
+  const char* kind = what.content == Content::contribution ? "a contribution to "
+                     : what.content == Content::partials   ? "partial sums of "
+                                                           : "";
+  return what.tile < 0 ? fmt::format("{}'{}'", kind, name)
+                       : fmt::format("{}'{}' tile {}", kind, name, what.tile);
 }
 
 void ValueReplay::complain(const Op& op, const std::string& why) {
-  complain(fmt::format("op {} ({} on {}, segment '{}') {}", op.id.value, op_kind_name(op.kind), lane_name(op.lane),
+  complain(fmt::format("op {} ({} on {}, segment '{}') {}", op.id.value, op_kind_name(op.kind),
+                       lane_name(op.lane),
                        op.segment.valid() ? program_.segment(op.segment).name : "", why));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The first half of the checker: replays a schedule in emission order and follows what every byte holds.
+// The first half of the checker: replays a schedule in emission order and follows what every byte
+// holds.
 
 #include <cstdint>
 #include <map>
@@ -13,7 +14,8 @@ namespace strata {
 
 class ValueReplay {
  public:
-  ValueReplay(const Program& program, const Plan& plan, const Schedule& schedule, std::vector<Violation>& found);
+  ValueReplay(const Program& program, const Plan& plan, const Schedule& schedule,
+              std::vector<Violation>& found);
   void run(int steps);
 
  private:

@@ -55,27 +55,42 @@ class SequenceCheck {
 
 std::string_view role_name(Role role) {
   switch (role) {
-    case Role::weight: return "weight";
-    case Role::gradient: return "gradient";
-    case Role::master: return "master";
-    case Role::moment1: return "moment1";
-    case Role::moment2: return "moment2";
-    case Role::activation: return "activation";
-    case Role::activation_gradient: return "activation_gradient";
-    case Role::input: return "input";
-    case Role::metric: return "metric";
+    case Role::weight:
+      return "weight";
+    case Role::gradient:
+      return "gradient";
+    case Role::master:
+      return "master";
+    case Role::moment1:
+      return "moment1";
+    case Role::moment2:
+      return "moment2";
+    case Role::activation:
+      return "activation";
+    case Role::activation_gradient:
+      return "activation_gradient";
+    case Role::input:
+      return "input";
+    case Role::metric:
+      return "metric";
   }
   return "?";
 }
 
 std::string_view segment_kind_name(SegmentKind kind) {
   switch (kind) {
-    case SegmentKind::forward: return "forward";
-    case SegmentKind::backward: return "backward";
-    case SegmentKind::loss: return "loss";
-    case SegmentKind::score: return "score";
-    case SegmentKind::norm: return "norm";
-    case SegmentKind::update: return "update";
+    case SegmentKind::forward:
+      return "forward";
+    case SegmentKind::backward:
+      return "backward";
+    case SegmentKind::loss:
+      return "loss";
+    case SegmentKind::score:
+      return "score";
+    case SegmentKind::norm:
+      return "norm";
+    case SegmentKind::update:
+      return "update";
   }
   return "?";
 }
@@ -99,7 +114,8 @@ SegmentId Program::add(Segment segment) {
 
 ShardId Program::find(Role role, int block, int micro_batch) const {
   for (const Shard& shard : shards)
-    if (shard.role == role && shard.block == block && shard.micro_batch == micro_batch) return shard.id;
+    if (shard.role == role && shard.block == block && shard.micro_batch == micro_batch)
+      return shard.id;
   return {};
 }
 
@@ -123,11 +139,12 @@ std::int64_t Program::tile_bytes(ShardId id, int tile) const {
 
 void validate(const Program& program) {
   if (program.tile_elements <= 0 || program.tile_elements % norm_chunk_elements != 0)
-    throw ConfigError(fmt::format("a tile of {} elements is no multiple of {}", program.tile_elements,
-                                  norm_chunk_elements));
+    throw ConfigError(fmt::format("a tile of {} elements is no multiple of {}",
+                                  program.tile_elements, norm_chunk_elements));
   for (const Shard& shard : program.shards)
     if (shard.count <= 0)
-      throw ConfigError(fmt::format("program: shard '{}' has {} elements", shard.name, shard.count));
+      throw ConfigError(
+          fmt::format("program: shard '{}' has {} elements", shard.name, shard.count));
   for (const Sequence& sequence : program.sequences) {
     SequenceCheck check(program);
     for (SegmentId id : sequence.segments) check.see(program.segment(id));

@@ -15,21 +15,27 @@ namespace {
 
 constexpr std::uint64_t steps_in_flight_max = 2;
 
-std::unique_ptr<LaneWalker> make_walker(const Plan& plan, OpRunner& runner, const ExecutorParts& parts,
+std::unique_ptr<LaneWalker> make_walker(const Plan& plan, OpRunner& runner,
+                                        const ExecutorParts& parts,
                                         const ExecutorOptions& options) {
   switch (options.mode) {
-    case ExecutionMode::serial: return make_serial_walker(plan, runner);
-    case ExecutionMode::seeded: return make_seeded_walker(plan, runner, options.seed);
-    case ExecutionMode::threaded: break;
+    case ExecutionMode::serial:
+      return make_serial_walker(plan, runner);
+    case ExecutionMode::seeded:
+      return make_seeded_walker(plan, runner, options.seed);
+    case ExecutionMode::threaded:
+      break;
   }
-  return make_threaded_walker(plan, runner, parts.store == nullptr ? nullptr : &parts.store->engine());
+  return make_threaded_walker(plan, runner,
+                              parts.store == nullptr ? nullptr : &parts.store->engine());
 }
 
 }  // namespace
 
 class Executor::Impl {
  public:
-  Impl(const Program& program, const Plan& plan, const ExecutorParts& parts, const ExecutorOptions& options)
+  Impl(const Program& program, const Plan& plan, const ExecutorParts& parts,
+       const ExecutorOptions& options)
       : plan_(plan),
         runner_(program, plan, parts, options.poison),
         runs_(plan.schedules.size(), 0),
@@ -40,7 +46,8 @@ class Executor::Impl {
   void submit(std::string_view name, const StepArgs& args) {
     const std::size_t schedule = index_of(name);
     if (submitted_ > 0 && schedule != last_schedule_) drain();
-    ensure(submitted_ - reported_ < steps_in_flight_max);  // The caller takes each result before the third step.
+    ensure(submitted_ - reported_ <
+           steps_in_flight_max);  // The caller takes each result before the third step.
     if (submitted_ >= steps_in_flight_max) complete(submitted_ - steps_in_flight_max);
     StepState& state = state_of(submitted_);
     state.begin(args, schedule, runs_[schedule]++, plan_.schedules[schedule].ops.size());
@@ -89,11 +96,14 @@ class Executor::Impl {
   std::unique_ptr<LaneWalker> walker_;  // last: its threads use the rest
 };
 
-Executor::Executor(const Program& program, const Plan& plan, const ExecutorParts& parts, const ExecutorOptions& options)
+Executor::Executor(const Program& program, const Plan& plan, const ExecutorParts& parts,
+                   const ExecutorOptions& options)
     : impl_(std::make_unique<Impl>(program, plan, parts, options)) {}
 Executor::~Executor() = default;
 
-void Executor::submit(std::string_view schedule, const StepArgs& args) { impl_->submit(schedule, args); }
+void Executor::submit(std::string_view schedule, const StepArgs& args) {
+  impl_->submit(schedule, args);
+}
 const StepResult& Executor::wait_result() { return impl_->wait_result(); }
 void Executor::drain() { impl_->drain(); }
 StepTiming Executor::last_timing() const { return impl_->last_timing(); }

@@ -11,14 +11,16 @@ namespace strata {
 class LaneWalker {
  public:
   virtual ~LaneWalker() = default;
-  virtual void submit(StepState& step) = 0;                // `step` stays alive until complete
-  virtual void wait_reported(const StepState& step) = 0;   // its report op has run
-  virtual void wait_complete(const StepState& step) = 0;   // all its ops have
+  virtual void submit(StepState& step) = 0;               // `step` stays alive until complete
+  virtual void wait_reported(const StepState& step) = 0;  // its report op has run
+  virtual void wait_complete(const StepState& step) = 0;  // all its ops have
 };
 
-std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner, IoEngine* engine);
+std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
+                                                 IoEngine* engine);
 // Serial (in emission order) or seeded (any legal order).
 std::unique_ptr<LaneWalker> make_serial_walker(const Plan& plan, OpRunner& runner);
-std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner, std::uint64_t seed);
+std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner,
+                                               std::uint64_t seed);
 
 }  // namespace strata

@@ -16,9 +16,12 @@ Lane lane_at(int index) { return static_cast<Lane>(index); }
 
 IoPriority priority_of(const Op& op) {
   switch (op.lane) {
-    case Lane::read: return IoPriority::now;
-    case Lane::state_read: return IoPriority::prefetch;
-    default: return IoPriority::write_back;
+    case Lane::read:
+      return IoPriority::now;
+    case Lane::state_read:
+      return IoPriority::prefetch;
+    default:
+      return IoPriority::write_back;
   }
 }
 
@@ -31,21 +34,26 @@ double sum_of(const TensorView& values) {
 
 }  // namespace
 
-OpRunner::OpRunner(const Program& program, const Plan& plan, const ExecutorParts& parts, Poison poison)
+OpRunner::OpRunner(const Program& program, const Plan& plan, const ExecutorParts& parts,
+                   Poison poison)
     : program_(program), parts_(parts), poison_(poison) {
   for (const Schedule& schedule : plan.schedules) {
     std::vector<Bound> bound;
     for (const Op& op : schedule.ops) bound.push_back(bind(op));
     bound_.push_back(std::move(bound));
   }
-  for (int lane = 0; lane < num_lanes; ++lane) streams_.push_back(parts.device->make_stream(lane_name(lane_at(lane))));
+  for (int lane = 0; lane < num_lanes; ++lane)
+    streams_.push_back(parts.device->make_stream(lane_name(lane_at(lane))));
 }
 
 std::byte* OpRunner::address(const Region& region) const {
   switch (region.tier) {
-    case Tier::device: return parts_.memory->device_address(region.offset);
-    case Tier::host: return parts_.memory->host_address(region.offset);
-    case Tier::nvme: return nullptr;
+    case Tier::device:
+      return parts_.memory->device_address(region.offset);
+    case Tier::host:
+      return parts_.memory->host_address(region.offset);
+    case Tier::nvme:
+      return nullptr;
   }
   return nullptr;
 }
@@ -54,11 +62,16 @@ TensorView OpRunner::view(const Operand& operand) const {
   const auto bytes = static_cast<std::int64_t>(operand.region.bytes);
   std::byte* data = address(operand.region);
   switch (operand.what.content) {
-    case Content::partials: return {data, DType::f64, {bytes / 8}};
+    case Content::partials:
+      return {data, DType::f64, {bytes / 8}};
     case Content::scalars:
-    case Content::scratch: return {data, DType::u8, {bytes}};
-    case Content::contribution: return {data, program_.contribution_dtype, {bytes / dtype_bytes(program_.contribution_dtype)}};
-    case Content::value: break;
+    case Content::scratch:
+      return {data, DType::u8, {bytes}};
+    case Content::contribution:
+      return {
+          data, program_.contribution_dtype, {bytes / dtype_bytes(program_.contribution_dtype)}};
+    case Content::value:
+      break;
   }
   const DType dtype = program_.shard(operand.what.shard).dtype;
   return {data, dtype, {bytes / dtype_bytes(dtype)}};
@@ -84,8 +97,12 @@ void OpRunner::run(std::size_t schedule, const Op& op, StepState& step) {
   if (poison_ == Poison::on) poison(op);
   const Bound& bound = bound_[schedule][op.id.index()];
   switch (op.kind) {
-    case OpKind::feed: feed(op, step); break;
-    case OpKind::copy: copy(op); break;
+    case OpKind::feed:
+      feed(op, step);
+      break;
+    case OpKind::copy:
+      copy(op);
+      break;
     case OpKind::read:
     case OpKind::write: {
       const DiskTransfer t = disk_transfer(op, step);
@@ -93,21 +110,31 @@ void OpRunner::run(std::size_t schedule, const Op& op, StepState& step) {
       break;
     }
     case OpKind::run:
-      parts_.model->run(program_.segment(op.segment), {bound.views, bound.scratch}, *step.args, stream(op));
+      parts_.model->run(program_.segment(op.segment), {bound.views, bound.scratch}, *step.args,
+                        stream(op));
       break;
     case OpKind::accumulate:
       kernels(op).accumulate(bound.views[0], bound.views[1],
                              op.first_contribution ? Accumulate::no : Accumulate::yes, stream(op));
       break;
-    case OpKind::square: kernels(op).square_sums(bound.views[0], bound.views[1], stream(op)); break;
-    case OpKind::norm: norm(op, bound, step); break;
-    case OpKind::update: update(op, bound, step); break;
-    case OpKind::report: report(op, bound, step); break;
+    case OpKind::square:
+      kernels(op).square_sums(bound.views[0], bound.views[1], stream(op));
+      break;
+    case OpKind::norm:
+      norm(op, bound, step);
+      break;
+    case OpKind::update:
+      update(op, bound, step);
+      break;
+    case OpKind::report:
+      report(op, bound, step);
+      break;
   }
   stream(op).synchronize();
 }
 
-void OpRunner::start_transfer(std::size_t, const Op& op, StepState& step, IoCompletion& completion) {
+void OpRunner::start_transfer(std::size_t, const Op& op, StepState& step,
+                              IoCompletion& completion) {
   if (poison_ == Poison::on) poison(op);
   const DiskTransfer t = disk_transfer(op, step);
   parts_.store->submit(t.op, t.drive, t.offset, t.memory, t.priority, completion);
@@ -119,13 +146,18 @@ OpRunner::DiskTransfer OpRunner::disk_transfer(const Op& op, StepState& step) co
   const Region& memory = op.operands[reads ? 1 : 0].region;
   const std::uint64_t bytes = align_up(disk.bytes, parts_.store->alignment());
   (reads ? step.nvme_bytes_read : step.nvme_bytes_written) += bytes;
-  return {reads ? IoOp::read : IoOp::write, disk.drive, disk.offset, {address(memory), bytes}, priority_of(op)};
+  return {reads ? IoOp::read : IoOp::write,
+          disk.drive,
+          disk.offset,
+          {address(memory), bytes},
+          priority_of(op)};
 }
 
 // All bits set is NaN in every floating dtype: what an op forgets to write shows up in the loss.
 void OpRunner::poison(const Op& op) const {
   for (const Operand& operand : op.operands) {
-    const bool written_whole = operand.access == Access::produce || operand.access == Access::accumulate;
+    const bool written_whole =
+        operand.access == Access::produce || operand.access == Access::accumulate;
     if (written_whole && operand.region.tier != Tier::nvme)
       std::memset(address(operand.region), 0xff, operand.region.bytes);
   }
@@ -138,18 +170,20 @@ void OpRunner::feed(const Op& op, StepState& step) {
   ensure(shard.micro_batch >= 0 && static_cast<std::size_t>(shard.micro_batch) < inputs.size());
   const std::span<const std::byte> source = inputs[static_cast<std::size_t>(shard.micro_batch)];
   ensure(source.size() == target.region.bytes);
-  parts_.device->copy(address(target.region), source.data(), source.size(), CopyKind::host_to_device, stream(op));
+  parts_.device->copy(address(target.region), source.data(), source.size(),
+                      CopyKind::host_to_device, stream(op));
 }
 
 void OpRunner::copy(const Op& op) {
   const Region &source = op.operands[0].region, &target = op.operands[1].region;
-  const CopyKind kind = source.tier == target.tier     ? CopyKind::device_to_device
+  const CopyKind kind = source.tier == target.tier    ? CopyKind::device_to_device
                         : target.tier == Tier::device ? CopyKind::host_to_device
                                                       : CopyKind::device_to_host;
   parts_.device->copy(address(target), address(source), source.bytes, kind, stream(op));
 }
 
-// Partial sums are added in the order of shards and elements, whatever the tiles: one norm for every placement.
+// Partial sums are added in the order of shards and elements, whatever the tiles: one norm for
+// every placement.
 void OpRunner::norm(const Op&, const Bound& bound, StepState& step) {
   double sum = 0;
   for (std::size_t i = 0; i + 1 < bound.views.size(); ++i) {
@@ -172,8 +206,11 @@ UpdateScalars OpRunner::gate(const Op& op, const Bound& bound) const {
   if (op.operands.back().what.content == Content::scalars) {
     std::memcpy(&scalars, bound.views.back().data, sizeof scalars);
   } else if (!std::isfinite(sum_of(bound.views.back()))) {
-    throw Error("the gradient is not finite; with updates during backward, tiles updated before it keep their new values. "
-                "Lower the learning rate, or use offload.update_order: after_backward, which updates nothing in such a step");
+    throw Error(
+        "the gradient is not finite; with updates during backward, tiles updated before it keep "
+        "their new values. "
+        "Lower the learning rate, or use offload.update_order: after_backward, which updates "
+        "nothing in such a step");
   }
   return scalars;
 }

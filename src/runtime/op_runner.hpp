@@ -19,13 +19,14 @@ class OpRunner {
   // Runs the op and returns when it is complete.
   void run(std::size_t schedule, const Op& op, StepState& step);
   // Starts a read or write; `completion` is told when it is complete.
-  void start_transfer(std::size_t schedule, const Op& op, StepState& step, IoCompletion& completion);
+  void start_transfer(std::size_t schedule, const Op& op, StepState& step,
+                      IoCompletion& completion);
 
   // "update of 'master/layers.3' tile 2 (update lane)", for errors.
   std::string describe(const Op& op) const;
 
  private:
-  struct Bound {  // per op
+  struct Bound {                    // per op
     std::vector<TensorView> views;  // per operand, scratch excluded
     std::span<std::byte> scratch;
   };

@@ -10,11 +10,12 @@
 namespace strata {
 namespace {
 
-// Picks any op that its lane and edges allow, by a seeded generator. On NVMe lanes an op is issued first and carried out
-// at any later moment, as a drive would.
+// Picks any op that its lane and edges allow, by a seeded generator. On NVMe lanes an op is issued
+// first and carried out at any later moment, as a drive would.
 class SeededWalker final : public LaneWalker {
  public:
-  SeededWalker(const Plan& plan, OpRunner& runner, std::uint64_t seed) : plan_(plan), runner_(runner), random_(seed, 0) {
+  SeededWalker(const Plan& plan, OpRunner& runner, std::uint64_t seed)
+      : plan_(plan), runner_(runner), random_(seed, 0) {
     for (const Schedule& schedule : plan.schedules) completed_.emplace_back(schedule.ops.size(), 0);
   }
 
@@ -43,7 +44,8 @@ class SeededWalker final : public LaneWalker {
   bool reported(const StepState& step) const {
     const auto& ops = plan_.schedules[step.schedule].ops;
     for (const Op& op : ops)
-      if (op.kind == OpKind::report) return completed_[step.schedule][op.id.index()] > step.run_index;
+      if (op.kind == OpKind::report)
+        return completed_[step.schedule][op.id.index()] > step.run_index;
     return step.ops_left == 0;
   }
 
@@ -58,10 +60,12 @@ class SeededWalker final : public LaneWalker {
 
   void consider(std::size_t lane) {
     auto& queue = queues_[lane];
-    while (!queue.empty() && queue.front().next == lane_ops(queue.front(), lane).size()) queue.pop_front();
+    while (!queue.empty() && queue.front().next == lane_ops(queue.front(), lane).size())
+      queue.pop_front();
     if (queue.empty()) return;
     const Walk& walk = queue.front();
-    const Op& op = plan_.schedules[walk.step->schedule].ops[lane_ops(walk, lane)[walk.next].index()];
+    const Op& op =
+        plan_.schedules[walk.step->schedule].ops[lane_ops(walk, lane)[walk.next].index()];
     if (edges_met(op, *walk.step)) candidates_.push_back({walk.step, &op, false, lane});
   }
 
@@ -71,7 +75,8 @@ class SeededWalker final : public LaneWalker {
 
   bool edges_met(const Op& op, const StepState& step) const {
     for (const Edge& edge : op.after)
-      if (completed_[step.schedule][edge.op.index()] + static_cast<std::uint64_t>(edge.steps_back) < step.run_index + 1)
+      if (completed_[step.schedule][edge.op.index()] + static_cast<std::uint64_t>(edge.steps_back) <
+          step.run_index + 1)
         return false;
     return true;
   }
@@ -90,7 +95,8 @@ class SeededWalker final : public LaneWalker {
     try {
       runner_.run(step.schedule, op, step);
     } catch (const std::exception& error) {
-      throw Error(fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), error.what()));
+      throw Error(
+          fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), error.what()));
     }
     ++completed_[step.schedule][op.id.index()];
     --step.ops_left;
@@ -106,7 +112,8 @@ class SeededWalker final : public LaneWalker {
 
 }  // namespace
 
-std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner, std::uint64_t seed) {
+std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner,
+                                               std::uint64_t seed) {
   return std::make_unique<SeededWalker>(plan, runner, seed);
 }
 

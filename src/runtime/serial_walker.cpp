@@ -28,7 +28,8 @@ class SerialWalker final : public LaneWalker {
     try {
       runner_.run(step.schedule, op, step);
     } catch (const std::exception& error) {
-      throw Error(fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), error.what()));
+      throw Error(
+          fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), error.what()));
     }
   }
   const Plan& plan_;

@@ -21,7 +21,8 @@ struct StepState {
   std::array<std::atomic<std::int64_t>, num_lanes> compute_wait_ns{};
   std::atomic<std::uint64_t> nvme_bytes_read{0}, nvme_bytes_written{0};
 
-  void begin(const StepArgs& step_args, std::size_t schedule_index, std::uint64_t run, std::size_t num_ops) {
+  void begin(const StepArgs& step_args, std::size_t schedule_index, std::uint64_t run,
+             std::size_t num_ops) {
     args = &step_args;
     schedule = schedule_index;
     run_index = run;
@@ -34,7 +35,8 @@ struct StepState {
   StepTiming timing() const {
     StepTiming t;
     t.index = args->index;
-    for (std::size_t i = 0; i < num_lanes; ++i) t.busy_ns[i] = busy_ns[i], t.compute_wait_ns[i] = compute_wait_ns[i];
+    for (std::size_t i = 0; i < num_lanes; ++i)
+      t.busy_ns[i] = busy_ns[i], t.compute_wait_ns[i] = compute_wait_ns[i];
     t.nvme_bytes_read = nvme_bytes_read;
     t.nvme_bytes_written = nvme_bytes_written;
     return t;

@@ -13,27 +13,29 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t wake_all = std::uint64_t{1} << 62;  // added to every counter on failure: no wait lasts
+constexpr std::uint64_t wake_all = std::uint64_t{1}
+                                   << 62;  // added to every counter on failure: no wait lasts
 constexpr std::int64_t wait_noticed_ns = 20'000;
 constexpr std::size_t steps_kept = 4;
 
 class ThreadedWalker;
 
-// What is known of an op across steps. The same op of the next step never starts before this one's is complete: both
-// touch the same slot.
+// What is known of an op across steps. The same op of the next step never starts before this one's
+// is complete: both touch the same slot.
 struct OpTrack final : public IoCompletion {
   void complete(const IoResult& result) noexcept override;
 
   std::atomic<std::uint64_t> completed{0};  // steps
   ThreadedWalker* walker = nullptr;
   const Op* op = nullptr;
-  StepState* step = nullptr;  // the step in flight, for transfers
+  StepState* step = nullptr;               // the step in flight, for transfers
   std::atomic<Lane> blame{Lane::compute};  // the lane that kept this op waiting last, or its own
 };
 
 class ThreadedWalker final : public LaneWalker {
  public:
-  ThreadedWalker(const Plan& plan, OpRunner& runner, IoEngine* engine) : plan_(plan), runner_(runner), engine_(engine) {
+  ThreadedWalker(const Plan& plan, OpRunner& runner, IoEngine* engine)
+      : plan_(plan), runner_(runner), engine_(engine) {
     for (const Schedule& schedule : plan.schedules) {
       tracks_.emplace_back(schedule.ops.size());
       for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
@@ -41,7 +43,8 @@ class ThreadedWalker final : public LaneWalker {
         tracks_.back()[i].op = &schedule.ops[i];
       }
     }
-    for (std::size_t lane = 0; lane < num_lanes; ++lane) threads_.emplace_back([this, lane] { walk(lane); });
+    for (std::size_t lane = 0; lane < num_lanes; ++lane)
+      threads_.emplace_back([this, lane] { walk(lane); });
   }
 
   ~ThreadedWalker() override {
@@ -54,6 +57,9 @@ class ThreadedWalker final : public LaneWalker {
 
   void submit(StepState& step) override {
     rethrow_failure();
+    // A lane's end counts like an op: else one with nothing to do in several steps might fall behind by more
+    // than are kept, and take a later step for its own.
+    step.ops_left += num_lanes;
     const std::uint64_t number = submitted_.load();
     steps_[number % steps_kept].store(&step);
     submitted_.store(number + 1);
@@ -77,9 +83,7 @@ class ThreadedWalker final : public LaneWalker {
     track.completed.fetch_add(1, std::memory_order_release);
     track.completed.notify_all();
     const bool last = step.ops_left.fetch_sub(1) == 1;
-    if (!report && !last) return;
-    std::lock_guard lock(mutex_);
-    progress_.notify_all();
+    if (report || last) tell_progress();
   }
 
   void transfer_done(OpTrack& track, const IoResult& result) noexcept {
@@ -95,16 +99,23 @@ class ThreadedWalker final : public LaneWalker {
     std::int64_t since = 0;
   };
 
+  void tell_progress() {
+    std::lock_guard lock(mutex_);
+    progress_.notify_all();
+  }
+
   bool reported(const StepState& step) const {
     for (const Op& op : plan_.schedules[step.schedule].ops)
       if (op.kind == OpKind::report)
-        return tracks_[step.schedule][op.id.index()].completed.load(std::memory_order_acquire) > step.run_index;
+        return tracks_[step.schedule][op.id.index()].completed.load(std::memory_order_acquire) >
+               step.run_index;
     return step.ops_left == 0;
   }
 
   void walk(std::size_t lane) {
     for (std::uint64_t number = 0;; ++number) {
-      for (std::uint64_t seen = submitted_.load(); seen <= number; seen = submitted_.load()) submitted_.wait(seen);
+      for (std::uint64_t seen = submitted_.load(); seen <= number; seen = submitted_.load())
+        submitted_.wait(seen);
       if (failed_) return;
       StepState& step = *steps_[number % steps_kept].load();
       for (OpId id : plan_.schedules[step.schedule].lanes[lane]) {
@@ -113,6 +124,7 @@ class ThreadedWalker final : public LaneWalker {
         if (failed_) return;
         issue(track, step);
       }
+      if (step.ops_left.fetch_sub(1) == 1) tell_progress();
     }
   }
 
@@ -122,7 +134,8 @@ class ThreadedWalker final : public LaneWalker {
     Lane blame = op.lane;
     for (const Edge& edge : op.after) {
       OpTrack& from = tracks_[step.schedule][edge.op.index()];
-      const std::int64_t waited = await(from, step.run_index + 1 - static_cast<std::uint64_t>(edge.steps_back));
+      const std::int64_t waited =
+          await(from, step.run_index + 1 - static_cast<std::uint64_t>(edge.steps_back));
       if (waited == 0) continue;
       // A lane that waits is not what it waits for: its own part was over before the wait began.
       const Lane blamed = from.blame.load(std::memory_order_relaxed);
@@ -137,7 +150,8 @@ class ThreadedWalker final : public LaneWalker {
     std::uint64_t seen = from.completed.load(std::memory_order_acquire);
     if (seen >= steps) return 0;
     const std::int64_t start = now_ns();
-    for (; seen < steps; seen = from.completed.load(std::memory_order_acquire)) from.completed.wait(seen);
+    for (; seen < steps; seen = from.completed.load(std::memory_order_acquire))
+      from.completed.wait(seen);
     return now_ns() - start;
   }
 
@@ -170,7 +184,8 @@ class ThreadedWalker final : public LaneWalker {
 
   void fail(const Op& op, const StepState& step, const std::string& why) {
     std::lock_guard lock(mutex_);
-    if (failure_.empty()) failure_ = fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), why);
+    if (failure_.empty())
+      failure_ = fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), why);
     stop_waiting();
   }
   void fail_silently() {
@@ -213,7 +228,8 @@ void OpTrack::complete(const IoResult& result) noexcept { walker->transfer_done(
 
 }  // namespace
 
-std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner, IoEngine* engine) {
+std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
+                                                 IoEngine* engine) {
   return std::make_unique<ThreadedWalker>(plan, runner, engine);
 }
 

@@ -43,7 +43,8 @@ std::string step_json(const StepReport& report) {
   object["applied"] = report.applied;
   for (const auto& [cause, seconds] : report.waits)
     put(object, "offload/wait_" + cause + "_s", seconds);
-  for (const auto& [lane, seconds] : report.busy) put(object, "offload/busy_" + lane + "_s", seconds);
+  for (const auto& [lane, seconds] : report.busy)
+    put(object, "offload/busy_" + lane + "_s", seconds);
   object["offload/nvme_bytes_read"] = report.nvme_bytes_read;
   object["offload/nvme_bytes_written"] = report.nvme_bytes_written;
   return dump(object);

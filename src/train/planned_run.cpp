@@ -13,7 +13,8 @@ namespace strata {
 namespace {
 
 std::unique_ptr<Kernels> make_kernels(KernelsKind kind, int threads) {
-  return kind == KernelsKind::ref ? make_ref_kernels() : make_cpu_kernels({.num_threads = threads});
+  if (kind == KernelsKind::ref) return make_ref_kernels();
+  return make_cpu_kernels({.num_threads = threads > 0 ? threads : read_topology().usable_cores});
 }
 
 std::vector<std::vector<DecayRange>> decay_ranges(const Model& model) {

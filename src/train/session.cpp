@@ -1,5 +1,7 @@
 #include "strata/train/session.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "strata/core/error.hpp"
@@ -20,7 +22,11 @@ std::unique_ptr<TileStore> make_store(const RunConfig& config, const Plan& plan,
   std::vector<DriveExtent> drives;
   for (std::size_t i = 0; i < plan.drive_bytes.size(); ++i)
     drives.push_back({config.offload.nvme_paths[i], plan.drive_bytes[i]});
-  return std::make_unique<TileStore>(*engine, drives);
+  auto store = std::make_unique<TileStore>(*engine, drives);
+  if (store->alignment() > plan.limits.io_alignment)
+    throw ConfigError(fmt::format("a drive of offload.nvme_paths wants direct I/O aligned to {} bytes; the plan aligns to {}",
+                                  store->alignment(), plan.limits.io_alignment));
+  return store;
 }
 
 }  // namespace

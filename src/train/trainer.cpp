@@ -71,7 +71,6 @@ void add_wait(Waits& waits, const std::string& name, double added) {
   else found->second += added;
 }
 
-// Those that are worth a look: at least a hundredth of the step.
 Waits busy_of(const StepTiming& timing) {
   Waits busy;
   for (int lane = 0; lane < num_lanes; ++lane) {
@@ -81,13 +80,14 @@ Waits busy_of(const StepTiming& timing) {
   return busy;
 }
 
+// Those that are worth a look: at least a hundredth of the step, and more than 0.00 on the line.
 Waits waits_of(const StepTiming& timing, double step_seconds) {
   Waits waits;
   for (int lane = 0; lane < num_lanes; ++lane) {
     const std::string name = wait_name(static_cast<Lane>(lane));
     if (!name.empty()) add_wait(waits, name, seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]));
   }
-  std::erase_if(waits, [&](const auto& wait) { return wait.second < 0.01 * step_seconds || wait.second <= 0; });
+  std::erase_if(waits, [&](const auto& wait) { return wait.second < std::max(0.01 * step_seconds, 0.005); });
   return waits;
 }
 

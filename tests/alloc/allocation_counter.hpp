@@ -1,6 +1,6 @@
 #pragma once
-// Counts every heap allocation of this executable, all threads and libraries included: allocation_counter.cpp replaces the
-// malloc family. For glibc, and not beside sanitizers.
+// Counts every heap allocation of this executable, all threads and libraries included:
+// allocation_counter.cpp replaces the malloc family. For glibc, and not beside sanitizers.
 
 #include <cstdint>
 
@@ -13,5 +13,14 @@ struct AllocationCount {
 
 // Since the process began.
 AllocationCount allocation_count();
+
+// While one lives, its thread's allocations are left out of `allocations`.
+class Uncounted {
+ public:
+  Uncounted();
+  ~Uncounted();
+  Uncounted(const Uncounted&) = delete;
+  Uncounted& operator=(const Uncounted&) = delete;
+};
 
 }  // namespace strata::testing

@@ -1,5 +1,5 @@
-// The planner tells the truth: what a run touches of each tier is what its plan says, and what does not fit is refused
-// before it begins.
+// The planner tells the truth: what a run touches of each tier is what its plan says, and what does
+// not fit is refused before it begins.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -37,15 +37,18 @@ HfConfig mid_size_model() {
 }
 
 RunConfig all_tiers_config() {
-  static const testing::TrainingFiles files = make_training_files(mid_size_model(), 100, DType::bf16);
+  static const testing::TrainingFiles files =
+      make_training_files(mid_size_model(), 100, DType::bf16);
   RunConfig config = tiny_config(files);
   config.cutoff_len = 64;
   config.max_steps = 3;
   config.eval_steps = 0;
   config.offload.tile_bytes = tile_bytes;
-  config.offload.io_engine = "threads";  // io_uring pins its buffers: all of them would count as touched
-  for (TierFractions* role : {&config.offload.weights, &config.offload.gradients, &config.offload.master,
-                              &config.offload.moment1, &config.offload.moment2, &config.offload.activations})
+  config.offload.io_engine =
+      "threads";  // io_uring pins its buffers: all of them would count as touched
+  for (TierFractions* role :
+       {&config.offload.weights, &config.offload.gradients, &config.offload.master,
+        &config.offload.moment1, &config.offload.moment2, &config.offload.activations})
     *role = {0.3, 0.4, 0.3};
   config.offload.nvme_paths = {fresh_folder("drive0").string(), fresh_folder("drive1").string()};
   return config;
@@ -55,7 +58,8 @@ std::uint64_t allocated_bytes(const std::string& folder) {
   std::uint64_t bytes = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     struct stat facts = {};
-    if (::stat(entry.path().c_str(), &facts) == 0) bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
+    if (::stat(entry.path().c_str(), &facts) == 0)
+      bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
   }
   return bytes;
 }
@@ -68,7 +72,8 @@ std::uint64_t process_resident_bytes() {
 }
 
 void expect_within_plan(std::uint64_t measured, std::uint64_t planned, const std::string& tier) {
-  std::printf("  %s: planned %s, measured %s\n", tier.c_str(), format_bytes(planned).c_str(), format_bytes(measured).c_str());
+  std::printf("  %s: planned %s, measured %s\n", tier.c_str(), format_bytes(planned).c_str(),
+              format_bytes(measured).c_str());
   ::testing::Test::RecordProperty(tier + "_planned_bytes", std::to_string(planned));
   ::testing::Test::RecordProperty(tier + "_measured_bytes", std::to_string(measured));
   EXPECT_LE(measured, planned) << tier;
@@ -92,7 +97,8 @@ TEST(Memory, OfEachDriveIsWhatThePlanPutsThere) {
   const Plan& plan = run.session().run().plan;
   ASSERT_EQ(plan.drive_bytes.size(), 2u);
   for (std::size_t drive = 0; drive < 2; ++drive)
-    expect_within_plan(allocated_bytes(config.offload.nvme_paths[drive]), plan.drive_bytes[drive], "drive" + std::to_string(drive));
+    expect_within_plan(allocated_bytes(config.offload.nvme_paths[drive]), plan.drive_bytes[drive],
+                       "drive" + std::to_string(drive));
 }
 
 // The process holds what the plan says and little else: kernels, threads and data in `slack`.
@@ -106,7 +112,8 @@ TEST(Memory, OfTheWholeProcessGrowsByThePlanAndLittleMore) {
   const std::uint64_t growth = process_resident_bytes() - before;
   const Plan& plan = run.session().run().plan;
   const std::uint64_t planned = plan.tier_bytes[0] + plan.tier_bytes[1];
-  std::printf("  planned %s, process grew by %s\n", format_bytes(planned).c_str(), format_bytes(growth).c_str());
+  std::printf("  planned %s, process grew by %s\n", format_bytes(planned).c_str(),
+              format_bytes(growth).c_str());
   RecordProperty("process_growth_bytes", std::to_string(growth));
   EXPECT_GE(growth, planned / 100 * 95);
   EXPECT_LE(growth, planned + slack);
@@ -118,7 +125,9 @@ struct Tight {
   std::optional<std::uint64_t> OffloadConfig::*limit;
 };
 class Budget : public ::testing::TestWithParam<Tight> {};
-INSTANTIATE_TEST_SUITE_P(Tiers, Budget, ::testing::Values(Tight{"gpu", 0, &OffloadConfig::gpu_limit}, Tight{"cpu", 1, &OffloadConfig::cpu_limit}),
+INSTANTIATE_TEST_SUITE_P(Tiers, Budget,
+                         ::testing::Values(Tight{"gpu", 0, &OffloadConfig::gpu_limit},
+                                           Tight{"cpu", 1, &OffloadConfig::cpu_limit}),
                          [](const auto& chosen) { return std::string(chosen.param.tier); });
 
 TEST_P(Budget, OneTileTooSmallIsRefusedBeforeTheRunWithNeedAndContributors) {
@@ -133,8 +142,10 @@ TEST_P(Budget, OneTileTooSmallIsRefusedBeforeTheRunWithNeedAndContributors) {
     const std::string text = error.what();
     EXPECT_EQ(error.wanted_bytes(), need);
     EXPECT_EQ(error.free_bytes(), need - tile_bytes);
-    for (const std::string& part : {std::string("tier ") + GetParam().tier, std::to_string(need), std::string("largest: "),
-                                    std::string("master "), std::string("moment1 "), std::string("offload.") + GetParam().tier + "_limit"})
+    for (const std::string& part :
+         {std::string("tier ") + GetParam().tier, std::to_string(need), std::string("largest: "),
+          std::string("gradient "), std::string("master "),
+          std::string("offload.") + GetParam().tier + "_limit"})
       EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
 }

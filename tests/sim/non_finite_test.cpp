@@ -26,14 +26,17 @@ using testing::TrainingRun;
 constexpr float huge = 3e38f;
 
 // Overwrites elements [first, first + count) of an fp32 tensor of the model folder.
-void overwrite(const std::filesystem::path& model, const std::string& name, std::int64_t first, std::int64_t count, float value) {
+void overwrite(const std::filesystem::path& model, const std::string& name, std::int64_t first,
+               std::int64_t count, float value) {
   const auto path = model / "model.safetensors";
   const std::uint64_t begin = SafetensorsReader(path).find(name)->begin;
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   std::uint64_t header_bytes = 0;
   file.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
-  file.seekp(static_cast<std::streamoff>(8 + header_bytes + begin + 4 * static_cast<std::uint64_t>(first)));
-  for (std::int64_t i = 0; i < count; ++i) file.write(reinterpret_cast<const char*>(&value), sizeof value);
+  file.seekp(static_cast<std::streamoff>(8 + header_bytes + begin +
+                                         4 * static_cast<std::uint64_t>(first)));
+  for (std::int64_t i = 0; i < count; ++i)
+    file.write(reinterpret_cast<const char*>(&value), sizeof value);
   ensure(file.good());
 }
 
@@ -92,7 +95,8 @@ class Steps {
   Steps(const RunConfig& config, Session& session) : session_(session) {
     std::vector<TokenShard> shards;
     shards.emplace_back(config.dataset.front());
-    batches_ = std::make_unique<Batches>(std::move(shards), BatchOptions{.sequence_length = config.cutoff_len});
+    batches_ = std::make_unique<Batches>(std::move(shards),
+                                         BatchOptions{.sequence_length = config.cutoff_len});
   }
   StepResult run(std::int64_t data, std::int64_t step, double scale) {
     const auto slot = static_cast<std::size_t>(index_ % 3);
@@ -138,14 +142,16 @@ TEST(NonFiniteGradient, LeavesNoTraceInTheStepsAfterIt) {
 TEST(NonFiniteGradient, OfOneDocumentSkipsOnlyTheStepThatMeetsIt) {
   const TrainingFiles files = make_training_files(random_model_preset("tiny"), 120);
   std::vector<TokenDocument> documents;
-  for (int i = 0; i < 40; ++i) documents.push_back(byte_tokenize("a document of just the words that all of them have"));
+  for (int i = 0; i < 40; ++i)
+    documents.push_back(byte_tokenize("a document of just the words that all of them have"));
   documents.push_back(byte_tokenize("one byte \x01 of this one has no finite embedding"));
   TokenShardInfo info;
   info.vocab_size = byte_tokenizer_vocab;
   info.tokenizer = "byte";
   std::filesystem::remove(files.train_shard);
   write_token_shard(files.train_shard, info, documents);
-  overwrite(files.model, "model.embed_tokens.weight", 64, 64, std::numeric_limits<float>::infinity());
+  overwrite(files.model, "model.embed_tokens.weight", 64, 64,
+            std::numeric_limits<float>::infinity());
 
   RunConfig config = tiny_config(files);
   config.layout = RowLayout::separate;

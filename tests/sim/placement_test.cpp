@@ -1,5 +1,5 @@
-// Where a thing lives never changes a bit: a real model trained under many placements, slot counts, executors, engines and
-// numbers of threads.
+// Where a thing lives never changes a bit: a real model trained under many placements, slot counts,
+// executors, engines and numbers of threads.
 
 #include <gtest/gtest.h>
 
@@ -42,19 +42,23 @@ class Placement : public ::testing::TestWithParam<Precision> {
     if (!known.contains(GetParam())) known[GetParam()] = train(config(), {ExecutionMode::serial});
     return known[GetParam()];
   }
-  static void expect_plain_bits(const RunConfig& config, const ExecutorOptions& options, const std::string& what) {
+  static void expect_plain_bits(const RunConfig& config, const ExecutorOptions& options,
+                                const std::string& what) {
     EXPECT_EQ(difference(plain(), train(config, options)), "") << what;
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Placement, ::testing::Values(Precision::bf16, Precision::fp32),
-                         [](const auto& chosen) { return chosen.param == Precision::bf16 ? "Bf16" : "Fp32"; });
+                         [](const auto& chosen) {
+                           return chosen.param == Precision::bf16 ? "Bf16" : "Fp32";
+                         });
 
 TEST_P(Placement, TrainsAtAll) {
   ASSERT_EQ(plain().losses.size(), static_cast<std::size_t>(config().max_steps));
   ASSERT_GE(plain().held_out.size(), 3u);
   EXPECT_LT(plain().held_out.back(), plain().held_out.front() - 0.1);
-  for (const double norm : plain().norms) EXPECT_GT(norm, config().max_grad_norm) << "clipping is at work";
+  for (const double norm : plain().norms)
+    EXPECT_GT(norm, config().max_grad_norm) << "clipping is at work";
 }
 
 TEST_P(Placement, NeverChangesABitOnThreads) {
@@ -69,7 +73,8 @@ TEST_P(Placement, NeverChangesABitInAnyLegalOrder) {
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(20, 3)); ++seed) {
     RunConfig placed = config();
     place_randomly(placed, 100 + seed);
-    expect_plain_bits(placed, {ExecutionMode::seeded, seed, Poison::on}, "order " + std::to_string(seed));
+    expect_plain_bits(placed, {ExecutionMode::seeded, seed, Poison::on},
+                      "order " + std::to_string(seed));
   }
 }
 
@@ -88,7 +93,9 @@ TEST_P(Placement, NeverChangesABitWithEverythingInOneTier) {
   for (const TierFractions tier : {TierFractions{1, 0, 0}, TierFractions{0, 0, 1}}) {
     RunConfig placed = config();
     OffloadConfig& o = placed.offload;
-    for (TierFractions* role : {&o.weights, &o.gradients, &o.master, &o.moment1, &o.moment2, &o.activations}) *role = tier;
+    for (TierFractions* role :
+         {&o.weights, &o.gradients, &o.master, &o.moment1, &o.moment2, &o.activations})
+      *role = tier;
     for (const char* engine : {"auto", "threads"}) {
       o.io_engine = engine;
       expect_plain_bits(placed, {}, engine);

@@ -1,5 +1,5 @@
-// The same data gives the same loss however it is cut into micro-batches and rows. Sums are taken in another order, so in
-// fp32 within a tolerance.
+// The same data gives the same loss however it is cut into micro-batches and rows. Sums are taken
+// in another order, so in fp32 within a tolerance.
 
 #include <gtest/gtest.h>
 
@@ -24,9 +24,11 @@ RunConfig fp32_config(int documents) {
   return config;
 }
 
-void expect_close(const std::vector<double>& expected, const std::vector<double>& got, double tolerance) {
+void expect_close(const std::vector<double>& expected, const std::vector<double>& got,
+                  double tolerance) {
   ASSERT_EQ(expected.size(), got.size());
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], tolerance * expected[i]) << i;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], expected[i], tolerance * expected[i]) << i;
 }
 
 void expect_close(const Outcome& expected, const Outcome& got) {
@@ -49,7 +51,8 @@ TEST(Loss, IsTheSameForOneMicroBatchOfEightRowsAsForEightOfOne) {
 
 TEST(Loss, CountsEachTrainedTokenOnceWhenMicroBatchesHoldUnequallyMany) {
   RunConfig config = fp32_config(64);
-  config.layout = RowLayout::separate;  // documents of 20 to 79 tokens: rows of 80 with as many trained tokens
+  config.layout =
+      RowLayout::separate;  // documents of 20 to 79 tokens: rows of 80 with as many trained tokens
   config.cutoff_len = 80;
   config.per_device_train_batch_size = 8;
   config.gradient_accumulation_steps = 1;

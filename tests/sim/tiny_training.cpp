@@ -20,7 +20,8 @@ namespace fs = std::filesystem;
 
 TokenDocument random_text(PhiloxStream& random) {
   std::string text(20 + random.next_below(60), ' ');
-  for (char& c : text) c = static_cast<char>('a' + random.next_below(26) * random.next_below(3) / 2);
+  for (char& c : text)
+    c = static_cast<char>('a' + random.next_below(26) * random.next_below(3) / 2);
   return byte_tokenize(text);
 }
 
@@ -55,8 +56,9 @@ void read_metrics(const fs::path& path, Outcome& outcome) {
 
 fs::path fresh_folder(const std::string& name) {
   static int count = 0;
-  const fs::path folder = fs::path(::testing::TempDir()) /
-                          ("strata-" + name + "-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+  const fs::path folder =
+      fs::path(::testing::TempDir()) /
+      ("strata-" + name + "-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
   fs::remove_all(folder);
   fs::create_directories(folder);
   return folder;
@@ -108,7 +110,8 @@ std::string difference(const Outcome& expected, const Outcome& got) {
 TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options)
     : config_(std::move(config)), quiet_(std::fopen("/dev/null", "w"), std::fclose) {
   config_.output_dir = fresh_folder("run");
-  if (config_.offload.nvme_paths.empty()) config_.offload.nvme_paths = {config_.output_dir.string()};
+  if (config_.offload.nvme_paths.empty())
+    config_.offload.nvme_paths = {config_.output_dir.string()};
   session_ = std::make_unique<Session>(config_, plan_run(config_, Purpose::train), options);
   progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
   trainer_ = std::make_unique<Trainer>(config_, *session_, *progress_);

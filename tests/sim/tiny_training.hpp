@@ -1,5 +1,6 @@
 #pragma once
-// Trains a random model end to end, the way `strata train` does, and keeps what must not depend on where things live.
+// Trains a random model end to end, the way `strata train` does, and keeps what must not depend on
+// where things live.
 
 #include <filesystem>
 #include <functional>
@@ -22,9 +23,11 @@ struct TrainingFiles {
   std::filesystem::path model, train_shard, heldout_shard;
 };
 // `documents` texts of 20 to 79 bytes for training, a few others held out.
-TrainingFiles make_training_files(const HfConfig& model, int documents = 200, DType dtype = DType::f32);
+TrainingFiles make_training_files(const HfConfig& model, int documents = 200,
+                                  DType dtype = DType::f32);
 
-// Three layers, hidden 64, vocabulary 257; 20 steps of two micro-batches with clipping, held-out loss every 7 steps.
+// Three layers, hidden 64, vocabulary 257; 20 steps of two micro-batches with clipping, held-out
+// loss every 7 steps.
 RunConfig tiny_config(const TrainingFiles& files);
 
 // What a run gives: its numbers and the bytes of the exported model.safetensors.
@@ -43,6 +46,7 @@ class TrainingRun {
   ~TrainingRun();
 
   Session& session() { return *session_; }
+  const std::filesystem::path& output_dir() const { return config_.output_dir; }
   TrainOutcome train(const std::atomic<bool>* stop = nullptr);
   // The losses and norms logged so far, and the weights as they are now.
   Outcome outcome();

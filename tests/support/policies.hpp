@@ -29,7 +29,8 @@ inline Policy random_policy(std::uint64_t seed) {
 inline Policy all_on(Tier tier) {
   Policy policy;
   for (TierFractions& f : policy.fractions)
-    f = {tier == Tier::device ? 1.0 : 0.0, tier == Tier::host ? 1.0 : 0.0, tier == Tier::nvme ? 1.0 : 0.0};
+    f = {tier == Tier::device ? 1.0 : 0.0, tier == Tier::host ? 1.0 : 0.0,
+         tier == Tier::nvme ? 1.0 : 0.0};
   return policy;
 }
 

@@ -7,7 +7,9 @@
 namespace strata::testing {
 namespace {
 
-std::span<float> floats(const TensorView& view) { return {view.as<float>(), static_cast<std::size_t>(view.count())}; }
+std::span<float> floats(const TensorView& view) {
+  return {view.as<float>(), static_cast<std::size_t>(view.count())};
+}
 
 float at(std::span<const float> values, std::size_t i) { return values[i % values.size()]; }
 
@@ -23,7 +25,8 @@ void embed(const SegmentViews& v) {
   const auto* tokens = v.uses[1].as<std::int32_t>();
   const auto count = static_cast<std::size_t>(v.uses[1].count());
   for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = at(weight, static_cast<std::size_t>(tokens[i % count]) * 31 + i) + 0.001f * mean(weight);
+    out[i] =
+        at(weight, static_cast<std::size_t>(tokens[i % count]) * 31 + i) + 0.001f * mean(weight);
 }
 
 void layer(const SegmentViews& v) {
@@ -33,7 +36,8 @@ void layer(const SegmentViews& v) {
 }
 
 void contribution(std::span<float> out, std::span<const float> dy, float seed) {
-  for (std::size_t j = 0; j < out.size(); ++j) out[j] = at(dy, j) * (0.01f * static_cast<float>(1 + j % 7)) + 1e-4f * seed;
+  for (std::size_t j = 0; j < out.size(); ++j)
+    out[j] = at(dy, j) * (0.01f * static_cast<float>(1 + j % 7)) + 1e-4f * seed;
 }
 
 void loss(const SegmentViews& v, const StepArgs& args) {
@@ -43,7 +47,8 @@ void loss(const SegmentViews& v, const StepArgs& args) {
   const float scale = static_cast<float>(args.loss_scale);
   double sum = 0;
   for (std::size_t i = 0; i < in.size(); ++i) {
-    sum += static_cast<double>((in[i] - 0.3f) * (in[i] - 0.3f) * scale) + static_cast<double>(at(weight, i) * scale * 0.1f + tie * 0.01f);
+    sum += static_cast<double>((in[i] - 0.3f) * (in[i] - 0.3f) * scale) +
+           static_cast<double>(at(weight, i) * scale * 0.1f + tie * 0.01f);
     dx[i] = 2 * (in[i] - 0.3f) * scale + 0.001f * tie;
   }
   *v.uses[3].as<double>() = sum;
@@ -54,12 +59,14 @@ void loss(const SegmentViews& v, const StepArgs& args) {
 void score(const SegmentViews& v, const StepArgs& args) {
   const auto weight = floats(v.uses[0]), in = floats(v.uses[1]);
   double sum = 0;
-  for (std::size_t i = 0; i < in.size(); ++i) sum += static_cast<double>(in[i] * in[i] + at(weight, i)) * args.loss_scale;
+  for (std::size_t i = 0; i < in.size(); ++i)
+    sum += static_cast<double>(in[i] * in[i] + at(weight, i)) * args.loss_scale;
   *v.uses[3].as<double>() = sum;
 }
 
 void backward(const SegmentViews& v) {
-  const auto weight = floats(v.uses[0]), in = floats(v.uses[1]), dy = floats(v.uses[2]), dx = floats(v.uses[3]);
+  const auto weight = floats(v.uses[0]), in = floats(v.uses[1]), dy = floats(v.uses[2]),
+             dx = floats(v.uses[3]);
   for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = 0.5f * dy[i] + 1e-3f * at(weight, i);
   contribution(floats(v.uses[4]), dy, mean(in));
 }
@@ -71,19 +78,27 @@ void backward_embedding(const SegmentViews& v) {
 
 }  // namespace
 
-void ToyModel::run(const Segment& segment, const SegmentViews& views, const StepArgs& args, Stream&) {
+void ToyModel::run(const Segment& segment, const SegmentViews& views, const StepArgs& args,
+                   Stream&) {
   std::ranges::fill(views.scratch, std::byte{0xab});
   switch (segment.kind) {
-    case SegmentKind::forward: return segment.block == 0 ? embed(views) : layer(views);
-    case SegmentKind::loss: return loss(views, args);
-    case SegmentKind::score: return score(views, args);
-    case SegmentKind::backward: return segment.block == 0 ? backward_embedding(views) : backward(views);
-    default: return;
+    case SegmentKind::forward:
+      return segment.block == 0 ? embed(views) : layer(views);
+    case SegmentKind::loss:
+      return loss(views, args);
+    case SegmentKind::score:
+      return score(views, args);
+    case SegmentKind::backward:
+      return segment.block == 0 ? backward_embedding(views) : backward(views);
+    default:
+      return;
   }
 }
 
-void ToyOptimizer::update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars, Stream&) {
-  const auto gradient = floats(tile.gradient), master = floats(tile.master), m = floats(tile.moment1), s = floats(tile.moment2);
+void ToyOptimizer::update(const TileUpdate& tile, const UpdateHyper& hyper,
+                          const UpdateScalars& scalars, Stream&) {
+  const auto gradient = floats(tile.gradient), master = floats(tile.master),
+             m = floats(tile.moment1), s = floats(tile.moment2);
   if (scalars.apply != 0)
     for (std::size_t i = 0; i < master.size(); ++i) {
       const float g = gradient[i] * scalars.clip_factor;

@@ -1,6 +1,6 @@
 #pragma once
-// The arithmetic of a toy Program: cheap, deterministic, and every output depends on every operand, so that a stale or
-// torn tile anywhere changes the bits of the loss.
+// The arithmetic of a toy Program: cheap, deterministic, and every output depends on every operand,
+// so that a stale or torn tile anywhere changes the bits of the loss.
 
 #include "strata/program/step.hpp"
 
@@ -8,13 +8,15 @@ namespace strata::testing {
 
 class ToyModel : public SegmentRunner {
  public:
-  void run(const Segment& segment, const SegmentViews& views, const StepArgs& args, Stream& stream) override;
+  void run(const Segment& segment, const SegmentViews& views, const StepArgs& args,
+           Stream& stream) override;
 };
 
 // Momentum and a running square; the weight is the master.
 class ToyOptimizer : public UpdateRunner {
  public:
-  void update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars, Stream& stream) override;
+  void update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars,
+              Stream& stream) override;
 };
 
 }  // namespace strata::testing

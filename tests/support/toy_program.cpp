@@ -41,11 +41,13 @@ class Builder {
     shard.micro_batch = micro_batch;
     shard.dtype = dtype;
     shard.count = count;
-    shard.name = fmt::format("{}/{}{}", role_name(role), block, micro_batch < 0 ? "" : fmt::format("#{}", micro_batch));
+    shard.name = fmt::format("{}/{}{}", role_name(role), block,
+                             micro_batch < 0 ? "" : fmt::format("#{}", micro_batch));
     return program_.add(std::move(shard));
   }
 
-  void segment(Sequence& sequence, SegmentKind kind, int block, int micro_batch, std::vector<Use> uses) {
+  void segment(Sequence& sequence, SegmentKind kind, int block, int micro_batch,
+               std::vector<Use> uses) {
     Segment s;
     s.kind = kind;
     s.block = block;
@@ -66,20 +68,36 @@ class Builder {
       grads.push_back(add(Role::activation_gradient, block, m, DType::f32, count));
     }
     const auto at = [](std::vector<ShardId>& v, int i) { return v[static_cast<std::size_t>(i)]; };
-    segment(train_, SegmentKind::forward, 0, m, {{at(weights_, 0), Access::read}, {input, Access::read}, {at(acts, 0), Access::produce}});
+    segment(
+        train_, SegmentKind::forward, 0, m,
+        {{at(weights_, 0), Access::read}, {input, Access::read}, {at(acts, 0), Access::produce}});
     for (int b = 1; b < head(); ++b)
-      segment(train_, SegmentKind::forward, b, m, {{at(weights_, b), Access::read}, {at(acts, b - 1), Access::read}, {at(acts, b), Access::produce}});
-    std::vector<Use> uses{{at(weights_, head()), Access::read}, {at(acts, head() - 1), Access::read}, {input, Access::read},
-                          {loss, Access::produce}, {at(grads, head() - 1), Access::produce}, {at(gradients_, head()), Access::accumulate}};
+      segment(train_, SegmentKind::forward, b, m,
+              {{at(weights_, b), Access::read},
+               {at(acts, b - 1), Access::read},
+               {at(acts, b), Access::produce}});
+    std::vector<Use> uses{{at(weights_, head()), Access::read},
+                          {at(acts, head() - 1), Access::read},
+                          {input, Access::read},
+                          {loss, Access::produce},
+                          {at(grads, head() - 1), Access::produce},
+                          {at(gradients_, head()), Access::accumulate}};
     if (shape_.tied) {
       uses.push_back({at(weights_, 0), Access::read});
       uses.push_back({at(gradients_, 0), Access::accumulate});
     }
     segment(train_, SegmentKind::loss, head(), m, uses);
     for (int b = head() - 1; b > 0; --b)
-      segment(train_, SegmentKind::backward, b, m, {{at(weights_, b), Access::read}, {at(acts, b - 1), Access::read}, {at(grads, b), Access::read},
-                                                    {at(grads, b - 1), Access::produce}, {at(gradients_, b), Access::accumulate}});
-    segment(train_, SegmentKind::backward, 0, m, {{input, Access::read}, {at(grads, 0), Access::read}, {at(gradients_, 0), Access::accumulate}});
+      segment(train_, SegmentKind::backward, b, m,
+              {{at(weights_, b), Access::read},
+               {at(acts, b - 1), Access::read},
+               {at(grads, b), Access::read},
+               {at(grads, b - 1), Access::produce},
+               {at(gradients_, b), Access::accumulate}});
+    segment(train_, SegmentKind::backward, 0, m,
+            {{input, Access::read},
+             {at(grads, 0), Access::read},
+             {at(gradients_, 0), Access::accumulate}});
   }
 
   void optimizer() {
@@ -98,8 +116,11 @@ class Builder {
         s.block = block;
         s.tile = tile;
         s.name = fmt::format("update block{} tile {}", block, tile);
-        s.uses = {{gradients_[static_cast<std::size_t>(block)], Access::read, tile}, {master, Access::update, tile}, {m1, Access::update, tile},
-                  {m2, Access::update, tile}, {weights_[static_cast<std::size_t>(block)], Access::produce, tile}};
+        s.uses = {{gradients_[static_cast<std::size_t>(block)], Access::read, tile},
+                  {master, Access::update, tile},
+                  {m1, Access::update, tile},
+                  {m2, Access::update, tile},
+                  {weights_[static_cast<std::size_t>(block)], Access::produce, tile}};
         train_.segments.push_back(program_.add(std::move(s)));
       }
     }
@@ -110,12 +131,16 @@ class Builder {
     const ShardId input = program_.find(Role::input, -1, 0);
     for (int b = 0; b < head(); ++b) {
       const ShardId before = b == 0 ? input : program_.find(Role::activation, b - 1, 0);
-      segment(eval, SegmentKind::forward, b, 0, {{weights_[static_cast<std::size_t>(b)], Access::read}, {before, Access::read},
-                                                 {program_.find(Role::activation, b, 0), Access::produce}});
+      segment(eval, SegmentKind::forward, b, 0,
+              {{weights_[static_cast<std::size_t>(b)], Access::read},
+               {before, Access::read},
+               {program_.find(Role::activation, b, 0), Access::produce}});
     }
-    segment(eval, SegmentKind::score, head(), 0, {{weights_[static_cast<std::size_t>(head())], Access::read},
-                                                  {program_.find(Role::activation, head() - 1, 0), Access::read}, {input, Access::read},
-                                                  {program_.find(Role::metric, head(), 0), Access::produce}});
+    segment(eval, SegmentKind::score, head(), 0,
+            {{weights_[static_cast<std::size_t>(head())], Access::read},
+             {program_.find(Role::activation, head() - 1, 0), Access::read},
+             {input, Access::read},
+             {program_.find(Role::metric, head(), 0), Access::produce}});
     program_.sequences.push_back(eval);
   }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A small Program with every kind of use, and a model and optimizer for it whose arithmetic is exact enough to compare
-// bits: the tests of planner and executor run on it.
+// A small Program with every kind of use, and a model and optimizer for it whose arithmetic is
+// exact enough to compare bits: the tests of planner and executor run on it.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace strata::testing {
 struct ToyShape {
   int layers = 4;
   int micro_batches = 1;
-  std::int64_t layer_elements = 10000;   // no multiple of a tile
+  std::int64_t layer_elements = 10000;  // no multiple of a tile
   std::int64_t embedding_elements = 30000;
   std::int64_t tokens = 64, hidden = 16;
   std::int64_t tile_elements = 4096;

@@ -19,12 +19,15 @@ namespace {
 
 float initial_value(const Shard& shard, std::int64_t element) {
   if (shard.role == Role::moment1 || shard.role == Role::moment2) return 0;
-  const auto word = philox4x32({static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(shard.block), 0, 0}, {1, 2})[0];
+  const auto word = philox4x32(
+      {static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(shard.block), 0, 0},
+      {1, 2})[0];
   return static_cast<float>(word) * 0x1.0p-32f - 0.5f;
 }
 
 bool is_state(Role role) {
-  return role == Role::weight || role == Role::master || role == Role::moment1 || role == Role::moment2;
+  return role == Role::weight || role == Role::master || role == Role::moment1 ||
+         role == Role::moment2;
 }
 
 // Inputs and arguments of one step.
@@ -39,8 +42,11 @@ struct StepInput {
       if (shard.role != Role::input) continue;
       data.emplace_back(static_cast<std::size_t>(shard.count));
       for (std::size_t i = 0; i < data.back().size(); ++i)
-        data.back()[i] = static_cast<std::int32_t>(philox4x32({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(step),
-                                                               static_cast<std::uint32_t>(shard.micro_batch), 0}, {3, 4})[0] % 1000);
+        data.back()[i] = static_cast<std::int32_t>(
+            philox4x32({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(step),
+                        static_cast<std::uint32_t>(shard.micro_batch), 0},
+                       {3, 4})[0] %
+            1000);
     }
     for (const auto& d : data) args.inputs.push_back(std::as_bytes(std::span(d)));
     args.index = step;
@@ -58,7 +64,8 @@ class NullStream : public Stream {
 // The Program on plain vectors.
 class PlainRun {
  public:
-  PlainRun(const Program& program, const ToyRunOptions& options) : program_(program), options_(options) {
+  PlainRun(const Program& program, const ToyRunOptions& options)
+      : program_(program), options_(options) {
     for (const Shard& shard : program.shards) {
       data_.emplace_back(static_cast<std::size_t>(shard.bytes()));
       if (is_state(shard.role))
@@ -74,7 +81,8 @@ class PlainRun {
       input.fill(program_, step, options_);
       t.losses.push_back(sequence("train", input));
       t.norms.push_back(scalars_.grad_norm);
-      if (options_.evaluate_every > 0 && step % options_.evaluate_every == 0) t.scores.push_back(sequence("eval", input));
+      if (options_.evaluate_every == 0 || step % options_.evaluate_every != 0) continue;
+      for (int i = 0; i < options_.evaluations; ++i) t.scores.push_back(sequence("eval", input));
     }
     for (const Shard& shard : program_.shards)
       if (shard.role == Role::weight) t.weights.push_back(data_[shard.id.index()]);
@@ -87,12 +95,17 @@ class PlainRun {
     double loss = 0;
     for (const Shard& shard : program_.shards)
       if (shard.role == Role::input)
-        std::memcpy(data_[shard.id.index()].data(), input.args.inputs[static_cast<std::size_t>(shard.micro_batch)].data(), data_[shard.id.index()].size());
+        std::memcpy(data_[shard.id.index()].data(),
+                    input.args.inputs[static_cast<std::size_t>(shard.micro_batch)].data(),
+                    data_[shard.id.index()].size());
     for (SegmentId id : program_.sequence(name)->segments) {
       const Segment& s = program_.segment(id);
-      if (s.kind == SegmentKind::norm) norm(input.args.hyper);
-      else if (s.kind == SegmentKind::update) update(s, input.args.hyper);
-      else loss += model(s, input.args);
+      if (s.kind == SegmentKind::norm)
+        norm(input.args.hyper);
+      else if (s.kind == SegmentKind::update)
+        update(s, input.args.hyper);
+      else
+        loss += model(s, input.args);
     }
     return loss;
   }
@@ -115,32 +128,42 @@ class PlainRun {
     model_.run(s, {views, scratch}, args, stream_);
     for (std::size_t i = 0; i < s.uses.size(); ++i)
       if (s.uses[i].access == Access::accumulate)
-        kernels_->accumulate(views[i], view(s.uses[i].shard), seen_[s.uses[i].shard]++ == 0 ? Accumulate::no : Accumulate::yes, stream_);
+        kernels_->accumulate(views[i], view(s.uses[i].shard),
+                             seen_[s.uses[i].shard]++ == 0 ? Accumulate::no : Accumulate::yes,
+                             stream_);
     return metric == nullptr ? 0 : *metric;
   }
 
-  TensorView view(ShardId id) { return {data_[id.index()].data(), program_.shard(id).dtype, {program_.shard(id).count}}; }
+  TensorView view(ShardId id) {
+    return {data_[id.index()].data(), program_.shard(id).dtype, {program_.shard(id).count}};
+  }
 
   void norm(const UpdateHyper& hyper) {
     double sum = 0;
     for (const Shard& shard : program_.shards) {
       if (shard.role != Role::gradient) continue;
-      std::vector<double> partials(static_cast<std::size_t>(ceil_div(shard.count, norm_chunk_elements)));
-      kernels_->square_sums(view(shard.id), {partials.data(), DType::f64, {static_cast<std::int64_t>(partials.size())}}, stream_);
+      std::vector<double> partials(
+          static_cast<std::size_t>(ceil_div(shard.count, norm_chunk_elements)));
+      kernels_->square_sums(
+          view(shard.id),
+          {partials.data(), DType::f64, {static_cast<std::int64_t>(partials.size())}}, stream_);
       for (double p : partials) sum += p;
     }
     scalars_ = {};
     scalars_.grad_norm = std::sqrt(sum);
     if (hyper.max_grad_norm > 0)
-      scalars_.clip_factor = static_cast<float>(std::min(1.0, static_cast<double>(hyper.max_grad_norm) / (scalars_.grad_norm + 1e-6)));
+      scalars_.clip_factor = static_cast<float>(
+          std::min(1.0, static_cast<double>(hyper.max_grad_norm) / (scalars_.grad_norm + 1e-6)));
   }
 
   void update(const Segment& s, const UpdateHyper& hyper) {
     const auto part = [&](const Use& use) {
-      return view(use.shard).slice(program_.tile_begin(use.shard, s.tile), {program_.tile_count(use.shard, s.tile)});
+      return view(use.shard).slice(program_.tile_begin(use.shard, s.tile),
+                                   {program_.tile_count(use.shard, s.tile)});
     };
-    optimizer_.update({&s, s.block, 0, part(s.uses[0]), part(s.uses[1]), part(s.uses[2]), part(s.uses[3]), part(s.uses[4])}, hyper,
-                      scalars_, stream_);
+    optimizer_.update({&s, s.block, 0, part(s.uses[0]), part(s.uses[1]), part(s.uses[2]),
+                       part(s.uses[3]), part(s.uses[4])},
+                      hyper, scalars_, stream_);
   }
 
   const Program& program_;
@@ -174,7 +197,8 @@ std::vector<DriveExtent> extents(const Plan& plan) {
 
 }  // namespace
 
-Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engine, const ToyRunOptions& options) {
+Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engine,
+                       const ToyRunOptions& options) {
   auto device = make_host_device({});
   TierMemory memory(*device, plan.tier_bytes[0], plan.tier_bytes[1]);
   std::unique_ptr<TileStore> store;
@@ -186,8 +210,10 @@ Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engin
   initialise(program, state);
   std::array<StepInput, 3> inputs;
   StepInput eval_input;
-  Executor executor(program, plan, {device.get(), &memory, store.get(), kernels.get(), kernels.get(), &model, &optimizer},
-                    options.executor);
+  Executor executor(
+      program, plan,
+      {device.get(), &memory, store.get(), kernels.get(), kernels.get(), &model, &optimizer},
+      options.executor);
   Trajectory t;
   for (int step = 0; step < options.steps; ++step) {
     StepInput& input = inputs[static_cast<std::size_t>(step % 3)];
@@ -198,8 +224,10 @@ Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engin
     t.norms.push_back(result.grad_norm);
     if (options.evaluate_every == 0 || step % options.evaluate_every != 0) continue;
     eval_input.fill(program, step, options);
-    executor.submit("eval", eval_input.args);
-    t.scores.push_back(executor.wait_result().loss);
+    for (int i = 0; i < options.evaluations; ++i) {
+      executor.submit("eval", eval_input.args);
+      t.scores.push_back(executor.wait_result().loss);
+    }
     executor.drain();
   }
   executor.drain();
@@ -214,6 +242,8 @@ Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engin
   return t;
 }
 
-Trajectory run_plainly(const Program& program, const ToyRunOptions& options) { return PlainRun(program, options).run(); }
+Trajectory run_plainly(const Program& program, const ToyRunOptions& options) {
+  return PlainRun(program, options).run();
+}
 
 }  // namespace strata::testing

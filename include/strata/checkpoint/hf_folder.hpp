@@ -1,7 +1,7 @@
 #pragma once
-// A Hugging Face model folder: config.json, safetensors shards (single or with an index), tokenizer and generation files.
-// Import reads byte ranges and never holds the model; export writes a folder that transformers loads.
-// Thread contract: one thread.
+// A Hugging Face model folder: config.json, safetensors shards (single or with an index), tokenizer
+// and generation files. Import reads byte ranges and never holds the model; export writes a folder
+// that transformers loads. Thread contract: one thread.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,22 +15,26 @@
 
 namespace strata {
 
-// What config.json says of a Llama-class model, in its own words; fields checked for range and contradiction. Both RoPE
-// spellings (rope_theta + rope_scaling, rope_parameters) are read and must agree.
+// What config.json says of a Llama-class model, in its own words; fields checked for range and
+// contradiction. Both RoPE spellings (rope_theta + rope_scaling, rope_parameters) are read and must
+// agree.
 struct HfConfig {
   std::string architecture = {};  // "LlamaForCausalLM"; others are refused by name
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0;
-  std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0, max_position_embeddings = 0;
+  std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0,
+               max_position_embeddings = 0;
   double rms_norm_eps = 1e-5;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   std::string rope_type = "default";  // or "llama3"; others are refused by name
   double rope_theta = 10000;
-  double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4, rope_original_max_positions = 8192;
+  double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,
+         rope_original_max_positions = 8192;
   double initializer_range = 0.02;
   std::string dtype = {};  // torch_dtype or dtype; may be empty
   std::vector<std::int64_t> bos_token_ids = {}, eos_token_ids = {};  // none, one or several
 };
-HfConfig parse_hf_config(const std::string& json, const std::string& source_name);  // Throws FormatError, ConfigError.
+HfConfig parse_hf_config(const std::string& json,
+                         const std::string& source_name);  // Throws FormatError, ConfigError.
 HfConfig read_hf_config(const std::filesystem::path& folder);
 
 // Name and shape of one tensor the model needs.
@@ -41,9 +45,9 @@ struct ExpectedTensor {
 
 class HfWeights {
  public:
-  // Opens the shards and checks that the folder holds exactly the expected tensors with these shapes: missing or unknown
-  // names are an error listing the first 20 and the count. Ignored: rotary_emb.inv_freq, and a tied lm_head.weight equal
-  // bit for bit to the embedding.
+  // Opens the shards and checks that the folder holds exactly the expected tensors with these
+  // shapes: missing or unknown names are an error listing the first 20 and the count. Ignored:
+  // rotary_emb.inv_freq, and a tied lm_head.weight equal bit for bit to the embedding.
   HfWeights(const std::filesystem::path& folder, std::span<const ExpectedTensor> expected);
   ~HfWeights();
 
@@ -58,8 +62,8 @@ class HfWeights {
 };
 
 // Gives elements [first, first + bytes/dtype) of tensor `name` in `dtype`, to an export.
-using TensorSource =
-    std::function<void(const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> target)>;
+using TensorSource = std::function<void(const std::string& name, std::int64_t first, DType dtype,
+                                        std::span<std::byte> target)>;
 
 struct ExportOptions {
   std::uint64_t shard_bytes = 5'000'000'000;
@@ -67,12 +71,14 @@ struct ExportOptions {
   std::string card = {};  // text of the README.md written into the folder; empty: none
 };
 
-// Writes `target` (must not exist) from `base`'s config, tokenizer and generation files and the tensors of `source`: under a
-// temporary name beside it, synced, then renamed. Throws SystemError before writing when the space does not suffice.
+// Writes `target` (must not exist) from `base`'s config, tokenizer and generation files and the
+// tensors of `source`: under a temporary name beside it, synced, then renamed. Throws SystemError
+// before writing when the space does not suffice.
 void export_hf_folder(const std::filesystem::path& base, const std::filesystem::path& target,
-                      std::span<const ExpectedTensor> tensors, const TensorSource& source, const ExportOptions& options);
-// Throws what export_hf_folder would throw before it writes, hours earlier: the target exists, its parent cannot be made, or
-// the space does not suffice.
+                      std::span<const ExpectedTensor> tensors, const TensorSource& source,
+                      const ExportOptions& options);
+// Throws what export_hf_folder would throw before it writes, hours earlier: the target exists, its
+// parent cannot be made, or the space does not suffice.
 void check_export(const std::filesystem::path& base, const std::filesystem::path& target,
                   std::span<const ExpectedTensor> tensors, const ExportOptions& options);
 

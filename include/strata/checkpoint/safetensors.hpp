@@ -1,7 +1,8 @@
 #pragma once
-// safetensors files, read as hostile input and written in the canonical form: byte for byte what the reference writer makes.
-// Tensors of a dtype that Strata can hold may be read; as weights HfWeights accepts F32, F16 and BF16 alone.
-// Thread contract: a reader may be used by one thread at a time.
+// safetensors files, read as hostile input and written in the canonical form: byte for byte what
+// the reference writer makes. Tensors of a dtype that Strata can hold may be read; as weights
+// HfWeights accepts F32, F16 and BF16 alone. Thread contract: a reader may be used by one thread at
+// a time.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,8 @@ struct TensorEntry {
 
 class SafetensorsReader {
  public:
-  // Checks the whole header (docs/design/checkpoints.md). Throws FormatError naming file and rule, or SystemError.
+  // Checks the whole header (docs/design/checkpoints.md). Throws FormatError naming file and rule,
+  // or SystemError.
   explicit SafetensorsReader(const std::filesystem::path& path);
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;
@@ -37,8 +39,10 @@ class SafetensorsReader {
   const std::vector<TensorEntry>& tensors() const;  // in file order
   const TensorEntry* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const;
-  // Elements [first, first + count) of a tensor, in the file's dtype. Throws FormatError when it is none that Strata holds.
-  void read(const TensorEntry& tensor, std::int64_t first, std::int64_t count, std::span<std::byte> target) const;
+  // Elements [first, first + count) of a tensor, in the file's dtype. Throws FormatError when it is
+  // none that Strata holds.
+  void read(const TensorEntry& tensor, std::int64_t first, std::int64_t count,
+            std::span<std::byte> target) const;
 
  private:
   struct File;
@@ -51,14 +55,16 @@ struct TensorToWrite {
   std::vector<std::int64_t> shape;
 };
 
-// Streams one file: declare all tensors, then append each one's bytes in declared order, then finish(). In the file they lie
-// in canonical order: wide types first, then by name. The path must not exist. __metadata__ is {"format":"pt"}.
+// Streams one file: declare all tensors, then append each one's bytes in declared order, then
+// finish(). In the file they lie in canonical order: wide types first, then by name. The path must
+// not exist. __metadata__ is {"format":"pt"}.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorToWrite> tensors);
   ~SafetensorsWriter();  // an unfinished file is removed
   void append(std::span<const std::byte> bytes);
-  void finish();  // Checks that every byte came, flushes and syncs. Throws SystemError (disk full names the bytes free).
+  void finish();  // Checks that every byte came, flushes and syncs. Throws SystemError (disk full
+                  // names the bytes free).
 
  private:
   struct File;

@@ -3,7 +3,8 @@
 
 namespace strata {
 
-// Runs one command. Returns the process exit code: 0 done, 1 failure, 2 bad usage or config, 130 stopped by a signal.
+// Runs one command. Returns the process exit code: 0 done, 1 failure, 2 bad usage or config, 130
+// stopped by a signal.
 int run_command_line(int argc, char** argv);
 
 }  // namespace strata

@@ -1,5 +1,6 @@
 #pragma once
-// Byte sizes: constants, alignment, and text with units. A size in Strata is always bytes, never elements.
+// Byte sizes: constants, alignment, and text with units. A size in Strata is always bytes, never
+// elements.
 
 #include <cstdint>
 #include <string>
@@ -19,8 +20,9 @@ constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
-// Reads "64MiB", "1.5 GB", "2e9", "4096 B": KiB/MiB/GiB/TiB are powers of 1024, KB/MB/GB/TB of 1000, no unit is bytes.
-// Throws ConfigError naming the text when it is not a size, is negative, or does not fit 64 bits.
+// Reads "64MiB", "1.5 GB", "2e9", "4096 B": KiB/MiB/GiB/TiB are powers of 1024, KB/MB/GB/TB of
+// 1000, no unit is bytes. Throws ConfigError naming the text when it is not a size, is negative, or
+// does not fit 64 bits.
 std::uint64_t parse_bytes(std::string_view text);
 
 // "512 B", "1.50 MiB", "23.4 GiB": three significant digits, powers of 1024.

@@ -11,10 +11,17 @@ enum class DType : std::uint8_t { f64, f32, bf16, f16, i32, u16, u8 };
 
 constexpr std::int64_t dtype_bytes(DType dtype) {
   switch (dtype) {
-    case DType::f64: return 8;
-    case DType::f32: case DType::i32: return 4;
-    case DType::bf16: case DType::f16: case DType::u16: return 2;
-    case DType::u8: return 1;
+    case DType::f64:
+      return 8;
+    case DType::f32:
+    case DType::i32:
+      return 4;
+    case DType::bf16:
+    case DType::f16:
+    case DType::u16:
+      return 2;
+    case DType::u8:
+      return 1;
   }
   return 0;
 }
@@ -38,8 +45,8 @@ constexpr bfloat16 to_bfloat16(float value) {
   return {static_cast<std::uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16)};
 }
 
-// Working weights: round half up in magnitude bits, so that a split master (this and the 16 low bits) inverts exactly:
-// u = ((hi - (lo >> 15)) << 16) | lo. See docs/design/numbers.md.
+// Working weights: round half up in magnitude bits, so that a split master (this and the 16 low
+// bits) inverts exactly: u = ((hi - (lo >> 15)) << 16) | lo. See docs/design/numbers.md.
 constexpr bfloat16 weight_to_bfloat16(float master) {
   return {static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(master) + 0x8000u) >> 16)};
 }

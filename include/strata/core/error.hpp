@@ -1,7 +1,7 @@
 #pragma once
-// Errors. The world's failures (files, config, devices, limits) are exceptions that carry facts: what, where, how much was
-// wanted, how much there was, what to do. Broken invariants of ours stop the program, in every build.
-// Thread contract: all functions may be called from any thread.
+// Errors. The world's failures (files, config, devices, limits) are exceptions that carry facts:
+// what, where, how much was wanted, how much there was, what to do. Broken invariants of ours stop
+// the program, in every build. Thread contract: all functions may be called from any thread.
 
 #include <cstdint>
 #include <source_location>
@@ -17,7 +17,8 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A config file, command line or model folder says something that cannot be done. what() names the key or file.
+// A config file, command line or model folder says something that cannot be done. what() names the
+// key or file.
 class ConfigError : public Error {
  public:
   using Error::Error;
@@ -61,7 +62,8 @@ inline void ensure(bool holds, std::source_location where = std::source_location
 [[noreturn]] void invariant_broken(const std::source_location& where);
 
 inline void ensure(bool holds, std::source_location where) {
-  if (!holds) [[unlikely]] invariant_broken(where);
+  if (!holds) [[unlikely]]
+    invariant_broken(where);
 }
 
 }  // namespace strata

@@ -1,7 +1,8 @@
 #pragma once
-// A PlainFile is one open regular file: positioned reads and writes that finish or throw SystemError with the facts. For
-// files that are read and written through the page cache; the NVMe tier has its own (io).
-// Thread contract: reads and writes may run from several threads; the rest is for one.
+// A PlainFile is one open regular file: positioned reads and writes that finish or throw
+// SystemError with the facts. For files that are read and written through the page cache; the NVMe
+// tier has its own (io). Thread contract: reads and writes may run from several threads; the rest
+// is for one.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace strata {
 
 class PlainFile {
  public:
-  static PlainFile open(const std::filesystem::path& path);    // for reading; FormatError when it is no regular file
+  static PlainFile open(
+      const std::filesystem::path& path);  // for reading; FormatError when it is no regular file
   static PlainFile create(const std::filesystem::path& path);  // for writing; must not exist
   ~PlainFile();
   PlainFile(PlainFile&& other) noexcept;
@@ -35,7 +37,8 @@ class PlainFile {
 };
 
 // The whole of a file. Throws FormatError when it is larger than `bytes_max`.
-std::string read_text_file(const std::filesystem::path& path, std::uint64_t bytes_max = ~std::uint64_t{0});
+std::string read_text_file(const std::filesystem::path& path,
+                           std::uint64_t bytes_max = ~std::uint64_t{0});
 // Synced; must not exist.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_text_file(const std::filesystem::path& path, const std::string& text);

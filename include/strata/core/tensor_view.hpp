@@ -1,6 +1,7 @@
 #pragma once
-// A TensorView is a typed, shaped window onto memory somebody else owns: row-major, contiguous, at most four dimensions.
-// Copying one copies no elements. The memory may be device memory: only code for that device may touch it.
+// A TensorView is a typed, shaped window onto memory somebody else owns: row-major, contiguous, at
+// most four dimensions. Copying one copies no elements. The memory may be device memory: only code
+// for that device may touch it.
 
 #include <array>
 #include <cstddef>
@@ -44,7 +45,9 @@ struct TensorView {
   std::int64_t dim(int axis) const { return shape[axis]; }
 
   template <typename T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 
   // The same memory under another shape of as many elements.
   TensorView reshaped(Shape other) const {

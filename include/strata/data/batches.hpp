@@ -1,14 +1,16 @@
 #pragma once
-// Batches: documents of token shards laid out in fixed-size rows, and the order in which rows are seen.
+// Batches: documents of token shards laid out in fixed-size rows, and the order in which rows are
+// seen.
 //
-// Layouts. `windows`: the shard as one stream cut into rows of `sequence_length` (documents longer than a row go on in the
-// next; attention never crosses a document). `packed`: documents, cut at sequence_length, placed whole into rows first-fit
-// in order; `separate`: one document per row. In each, positions restart at a document's start, the label of a token is
-// the next token of its document, and a document's last token and masked targets have none (-1). A document that goes on
-// in the next row restarts there, but its row's last token keeps its label; one cut for good ends at the cut. Rows are
-// padded with token 0, label -1, each pad token its own document.
-// The order of rows in epoch e is a counter-based permutation of (seed, e): O(1) to seek, nothing to save but the position.
-// Thread contract: immutable after construction.
+// Layouts. `windows`: the shard as one stream cut into rows of `sequence_length` (documents longer
+// than a row go on in the next; attention never crosses a document). `packed`: documents, cut at
+// sequence_length, placed whole into rows first-fit in order; `separate`: one document per row. In
+// each, positions restart at a document's start, the label of a token is the next token of its
+// document, and a document's last token and masked targets have none (-1). A document that goes on
+// in the next row restarts there, but its row's last token keeps its label; one cut for good ends
+// at the cut. Rows are padded with token 0, label -1, each pad token its own document. The order of
+// rows in epoch e is a counter-based permutation of (seed, e): O(1) to seek, nothing to save but
+// the position. Thread contract: immutable after construction.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,19 +36,22 @@ struct BatchOptions {
 
 class Batches {
  public:
-  // Throws ConfigError when the shards disagree on tokenizer or vocabulary or hold no trained token.
+  // Throws ConfigError when the shards disagree on tokenizer or vocabulary or hold no trained
+  // token.
   Batches(std::vector<TokenShard> shards, const BatchOptions& options);
   ~Batches();
 
   std::int64_t num_rows() const;
   std::int64_t tokens_per_micro_batch() const;
-  // Micro-batches of each rank in one pass over all rows; the last may be filled up with empty rows.
+  // Micro-batches of each rank in one pass over all rows; the last may be filled up with empty
+  // rows.
   std::int64_t micro_batches_per_epoch() const;
   // Of all ranks together.
   std::int64_t trained_tokens_in_epoch() const;
 
-  // Writes micro-batch `index` (counted over epochs, of this rank) as 3 x tokens_per_micro_batch i32: tokens, labels,
-  // document starts (model/model.hpp, MicroBatchView). Returns its number of trained tokens.
+  // Writes micro-batch `index` (counted over epochs, of this rank) as 3 x tokens_per_micro_batch
+  // i32: tokens, labels, document starts (model/model.hpp, MicroBatchView). Returns its number of
+  // trained tokens.
   std::int64_t fill(std::int64_t index, std::span<std::int32_t> target) const;
 
  private:

@@ -1,9 +1,10 @@
 #pragma once
-// A Device is one accelerator, or the host standing in for one. It makes streams, events and slabs and copies bytes
-// asynchronously. CUDA headers appear in no header: the back end is a source file chosen by CMake.
+// A Device is one accelerator, or the host standing in for one. It makes streams, events and slabs
+// and copies bytes asynchronously. CUDA headers appear in no header: the back end is a source file
+// chosen by CMake.
 //
-// Thread contract: allocate and make_* from one thread at a time; a Stream is used by one thread at a time (its lane); an
-// Event is recorded by one thread and waited for by any.
+// Thread contract: allocate and make_* from one thread at a time; a Stream is used by one thread at
+// a time (its lane); an Event is recorded by one thread and waited for by any.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,16 +16,21 @@
 
 namespace strata {
 
-// A slab is one exact-size allocation, zero-initialised, on 2 MiB pages where the system grants them. Freed by its
-// destructor. Movable.
+// A slab is one exact-size allocation, zero-initialised, on 2 MiB pages where the system grants
+// them. Freed by its destructor. Movable.
 class Slab {
  public:
   Slab() = default;
   Slab(std::byte* data, std::uint64_t bytes, void (*release)(std::byte*, std::uint64_t) noexcept)
       : data_(data), bytes_(bytes), release_(release) {}
   Slab(Slab&& other) noexcept { swap(other); }
-  Slab& operator=(Slab&& other) noexcept { swap(other); return *this; }
-  ~Slab() { if (release_ != nullptr) release_(data_, bytes_); }
+  Slab& operator=(Slab&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Slab() {
+    if (release_ != nullptr) release_(data_, bytes_);
+  }
 
   std::byte* data() const { return data_; }
   std::uint64_t bytes() const { return bytes_; }
@@ -46,10 +52,12 @@ enum class CopyKind : std::uint8_t { host_to_device, device_to_host, device_to_d
 class Event {
  public:
   virtual ~Event() = default;
-  virtual void synchronize() = 0;  // Blocks the calling thread until the point is reached. Throws if the work failed.
+  virtual void synchronize() = 0;  // Blocks the calling thread until the point is reached. Throws
+                                   // if the work failed.
 };
 
-// An in-order queue of device work. On the host device, work runs on the calling thread and is complete on return.
+// An in-order queue of device work. On the host device, work runs on the calling thread and is
+// complete on return.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -59,7 +67,7 @@ class Stream {
 };
 
 struct DeviceInfo {
-  std::string name;               // "host", "NVIDIA H100 80GB HBM3"
+  std::string name;                // "host", "NVIDIA H100 80GB HBM3"
   std::uint64_t memory_bytes = 0;  // what allocate() can give in all
   int numa_node = -1;
 };
@@ -70,13 +78,15 @@ class Device {
   virtual DeviceInfo info() const = 0;
   virtual std::unique_ptr<Stream> make_stream(std::string_view name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
-  virtual Slab allocate(std::uint64_t bytes) = 0;         // Device memory. Throws OutOfMemory.
-  virtual Slab allocate_pinned(std::uint64_t bytes) = 0;  // Host memory the device copies from at full speed.
+  virtual Slab allocate(std::uint64_t bytes) = 0;  // Device memory. Throws OutOfMemory.
+  virtual Slab allocate_pinned(
+      std::uint64_t bytes) = 0;  // Host memory the device copies from at full speed.
   virtual void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
                     Stream& stream) = 0;
 };
 
-// The host standing in for an accelerator: "device" memory is RAM of a bounded size and links can be slowed.
+// The host standing in for an accelerator: "device" memory is RAM of a bounded size and links can
+// be slowed.
 struct HostDeviceOptions {
   std::uint64_t memory_bytes = ~std::uint64_t{0};
   double host_to_device_bytes_per_s = 0;  // 0: as fast as memcpy

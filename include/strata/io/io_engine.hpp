@@ -1,16 +1,17 @@
 #pragma once
-// An IoEngine moves bytes between files and host memory: requests go in, each with a place for its answer, and complete in
-// any order. Three implementations keep one contract: `uring` (io_uring), `threads` (a pread/pwrite pool) and `sim` (an
-// in-memory disk with seeded latency, reordering, short transfers and faults).
+// An IoEngine moves bytes between files and host memory: requests go in, each with a place for its
+// answer, and complete in any order. Three implementations keep one contract: `uring` (io_uring),
+// `threads` (a pread/pwrite pool) and `sim` (an in-memory disk with seeded latency, reordering,
+// short transfers and faults).
 //
-// Contract. Every completion is checked: a short transfer continues with the remainder, EINTR and EAGAIN are retried, and
-// any other failure is reported with operation, path, offset, length, errno text and bytes free. Nothing is asserted,
-// nothing is silent. A write is complete when the kernel has taken it; sync() makes it durable.
-// Requests on a file opened with O_DIRECT must have offset, length and address aligned to FileInfo::alignment; others are
-// refused with an error result.
+// Contract. Every completion is checked: a short transfer continues with the remainder, EINTR and
+// EAGAIN are retried, and any other failure is reported with operation, path, offset, length, errno
+// text and bytes free. Nothing is asserted, nothing is silent. A write is complete when the kernel
+// has taken it; sync() makes it durable. Requests on a file opened with O_DIRECT must have offset,
+// length and address aligned to FileInfo::alignment; others are refused with an error result.
 //
-// Thread contract: all methods may be called from any thread. Completions are delivered on the engine's threads: they must
-// be short and must not call back into the engine.
+// Thread contract: all methods may be called from any thread. Completions are delivered on the
+// engine's threads: they must be short and must not call back into the engine.
 
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +57,8 @@ struct IoRequest {
 
 enum class OpenMode : std::uint8_t { read_only, read_write_create };
 enum class Caching : std::uint8_t {
-  direct,    // O_DIRECT where the file system has it, else buffered, with the reason in FileInfo::note
+  direct,  // O_DIRECT where the file system has it, else buffered, with the reason in
+           // FileInfo::note
   buffered,
 };
 
@@ -73,17 +75,20 @@ class IoEngine {
   virtual ~IoEngine() = default;
   virtual std::string_view name() const = 0;
 
-  // Opens (and creates) a file. Descriptors are long-lived: closed by close() or the destructor. Throws SystemError.
+  // Opens (and creates) a file. Descriptors are long-lived: closed by close() or the destructor.
+  // Throws SystemError.
   virtual FileId open(const std::string& path, OpenMode mode, Caching caching) = 0;
   virtual FileInfo info(FileId file) const = 0;
-  // Reserves blocks so that later writes cannot run out of space. Throws SystemError with the bytes free.
+  // Reserves blocks so that later writes cannot run out of space. Throws SystemError with the bytes
+  // free.
   virtual void preallocate(FileId file, std::uint64_t bytes) = 0;
   virtual void sync(FileId file) = 0;
   virtual void close(FileId file) = 0;
 
-  // Memory that requests will use often; engines may pin it once. Idempotent; failure to register is a note, not an error.
-  // The pages registered are the ones behind these addresses now: before they are unmapped, call unregister_memory(); memory
-  // mapped later at the same addresses must be registered anew.
+  // Memory that requests will use often; engines may pin it once. Idempotent; failure to register
+  // is a note, not an error. The pages registered are the ones behind these addresses now: before
+  // they are unmapped, call unregister_memory(); memory mapped later at the same addresses must be
+  // registered anew.
   virtual void register_memory(std::span<std::byte> memory) = 0;
   virtual void unregister_memory(std::span<std::byte>) {}
 
@@ -91,7 +96,8 @@ class IoEngine {
   // Blocks until every request submitted before has completed.
   virtual void drain() = 0;
 
-  // One line for the log: engine, why it was chosen, depth, registered buffers or the reason there are none.
+  // One line for the log: engine, why it was chosen, depth, registered buffers or the reason there
+  // are none.
   virtual std::string describe() const = 0;
 };
 
@@ -99,14 +105,15 @@ class IoEngine {
 void transfer(IoEngine& engine, const IoRequest& request);
 
 struct IoOptions {
-  int queue_depth = 32;                       // requests in flight at the kernel per engine
-  std::uint64_t chunk_bytes = 4ull << 20;     // larger requests are cut into pieces of this size
-  int num_threads = 4;                        // `threads` engine
+  int queue_depth = 32;                    // requests in flight at the kernel per engine
+  std::uint64_t chunk_bytes = 4ull << 20;  // larger requests are cut into pieces of this size
+  int num_threads = 4;                     // `threads` engine
 };
 std::unique_ptr<IoEngine> make_threads_engine(const IoOptions& options);
 // Throws SystemError when the kernel refuses io_uring (seccomp, sysctl, too old).
 std::unique_ptr<IoEngine> make_uring_engine(const IoOptions& options);
-// "auto" (uring, else threads, with the reason in describe()), "uring" or "threads". Throws ConfigError for other names.
+// "auto" (uring, else threads, with the reason in describe()), "uring" or "threads". Throws
+// ConfigError for other names.
 std::unique_ptr<IoEngine> make_io_engine(std::string_view name, const IoOptions& options);
 
 // The simulated disk. Bytes live in memory; time is real but short.
@@ -118,9 +125,10 @@ struct SimOptions {
   std::uint64_t seed = 1;
   std::uint64_t alignment = 4096;
   std::uint64_t capacity_bytes = ~std::uint64_t{0};
-  std::int64_t latency_us_max = 0;      // uniform in [0, max] per piece, from the seed; completions reorder
+  std::int64_t latency_us_max =
+      0;  // uniform in [0, max] per piece, from the seed; completions reorder
   double short_transfer_probability = 0;
-  double again_probability = 0;         // EAGAIN, retried by the engine
+  double again_probability = 0;  // EAGAIN, retried by the engine
   std::vector<SimFault> faults = {};
   std::uint64_t chunk_bytes = 1ull << 20;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// TierMemory is the memory of the device and host tiers, reserved when a Plan is loaded. Addresses never change. It owns
-// the slabs; what it hands out are views. NVMe bytes belong to the TileStore.
+// TierMemory is the memory of the device and host tiers, reserved when a Plan is loaded. Addresses
+// never change. It owns the slabs; what it hands out are views. NVMe bytes belong to the TileStore.
 // Thread contract: constructed by one thread; address() from any.
 
 #include <array>
@@ -26,7 +26,8 @@ class TierMemory {
   Slab host_slab_;
 };
 
-// Bytes of `slab` that are backed by memory now (mincore), rounded to pages: what a run really touched.
+// Bytes of `slab` that are backed by memory now (mincore), rounded to pages: what a run really
+// touched.
 std::uint64_t resident_bytes(const Slab& slab);
 
 }  // namespace strata

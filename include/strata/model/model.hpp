@@ -1,7 +1,8 @@
 #pragma once
-// A Model is a transformer as blocks over flat weight vectors. It declares what each block's segments use and computes them
-// over views; it never knows where anything lives and keeps nothing between calls.
-// Thread contract: immutable after construction but for run(), which one thread (the compute lane) calls.
+// A Model is a transformer as blocks over flat weight vectors. It declares what each block's
+// segments use and computes them over views; it never knows where anything lives and keeps nothing
+// between calls. Thread contract: immutable after construction but for run(), which one thread (the
+// compute lane) calls.
 
 #include <cstdint>
 #include <memory>
@@ -17,8 +18,8 @@ namespace strata {
 
 // One named tensor of a block and where it lies in the block's flat vector.
 struct ParameterSpec {
-  std::string name;  // Hugging Face name: "model.layers.3.self_attn.q_proj.weight"
-  Shape shape;       // [out, in], row-major
+  std::string name;         // Hugging Face name: "model.layers.3.self_attn.q_proj.weight"
+  Shape shape;              // [out, in], row-major
   std::int64_t offset = 0;  // elements from the start of the block's vector; a multiple of 64
   bool decays = true;       // false for norms and biases
   std::int64_t count() const { return shape.count(); }
@@ -27,7 +28,8 @@ struct ParameterSpec {
 struct BlockSpec {
   std::string name;  // "embedding", "layers.3", "head"
   std::vector<ParameterSpec> parameters;
-  std::int64_t count = 0;  // elements of the flat vector, alignment gaps included (zero, never trained)
+  std::int64_t count =
+      0;  // elements of the flat vector, alignment gaps included (zero, never trained)
 };
 
 enum class Rope : std::uint8_t { plain, llama3 };  // rope_type "default", "llama3"
@@ -40,22 +42,25 @@ struct LlamaConfig {
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   Rope rope = Rope::plain;
   double rope_theta = 10000.0;
-  double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4, rope_original_max_positions = 8192;
+  double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,
+         rope_original_max_positions = 8192;
   double initializer_range = 0.02;
 };
 
 // What a run asks of the model.
 struct ComputeShape {
-  DType compute_dtype = DType::bf16;     // weights, activations, contributions
+  DType compute_dtype = DType::bf16;  // weights, activations, contributions
   std::int64_t tokens_per_micro_batch = 0;
-  std::int64_t loss_chunk_tokens = 0;    // 0: chosen so that a chunk of logits stays near 64 MiB
+  std::int64_t loss_chunk_tokens = 0;  // 0: chosen so that a chunk of logits stays near 64 MiB
 };
 
-// The input shard of one micro-batch: three i32 vectors of tokens_per_micro_batch each, in this order.
+// The input shard of one micro-batch: three i32 vectors of tokens_per_micro_batch each, in this
+// order.
 struct MicroBatchView {
-  std::int32_t* tokens;          // in [0, vocab)
-  std::int32_t* labels;          // next token, or -1: not trained
-  std::int32_t* document_start;  // index of the first token of this token's document within the micro-batch
+  std::int32_t* tokens;  // in [0, vocab)
+  std::int32_t* labels;  // next token, or -1: not trained
+  std::int32_t*
+      document_start;  // index of the first token of this token's document within the micro-batch
 };
 MicroBatchView micro_batch_view(std::byte* input, std::int64_t tokens_per_micro_batch);
 
@@ -64,13 +69,16 @@ class Model : public SegmentRunner {
   virtual const std::vector<BlockSpec>& blocks() const = 0;
   virtual std::int64_t num_parameters() const = 0;
 
-  // Adds the block names and the weight shards of every block to the program and, with `micro_batches` > 0, the gradient
-  // shards of a step of so many micro-batches: in the compute dtype where exactly one contribution makes the gradient,
-  // in f32 where several are summed. Comes first; sets the contribution dtype. `micro_batches` 0: no gradients.
+  // Adds the block names and the weight shards of every block to the program and, with
+  // `micro_batches` > 0, the gradient shards of a step of so many micro-batches: in the compute
+  // dtype where exactly one contribution makes the gradient, in f32 where several are summed. Comes
+  // first; sets the contribution dtype. `micro_batches` 0: no gradients.
   virtual void declare_state(Program& program, int micro_batches) const = 0;
-  // Adds the shards and segments of one micro-batch, in order, and appends them to `sequence`. Shards of the same
-  // micro-batch that the program already has (a training step's, for an evaluation) are used again.
-  virtual void declare_forward_backward(Program& program, Sequence& sequence, int micro_batch) const = 0;
+  // Adds the shards and segments of one micro-batch, in order, and appends them to `sequence`.
+  // Shards of the same micro-batch that the program already has (a training step's, for an
+  // evaluation) are used again.
+  virtual void declare_forward_backward(Program& program, Sequence& sequence,
+                                        int micro_batch) const = 0;
   virtual void declare_score(Program& program, Sequence& sequence, int micro_batch) const = 0;
 };
 
@@ -78,6 +86,7 @@ class Model : public SegmentRunner {
 std::vector<float> rope_inverse_frequencies(const LlamaConfig& config);
 
 // Throws ConfigError when the sizes contradict each other. `kernels` must outlive the model.
-std::unique_ptr<Model> make_llama(const LlamaConfig& config, const ComputeShape& shape, Kernels& kernels);
+std::unique_ptr<Model> make_llama(const LlamaConfig& config, const ComputeShape& shape,
+                                  Kernels& kernels);
 
 }  // namespace strata

@@ -1,7 +1,8 @@
 #pragma once
-// AdamW: PyTorch's (decoupled decay, bias correction, eps outside the root), on tiles. Element-wise: any split into tiles
-// gives the same bits. Weight decay skips norms and biases.
-// Thread contract: immutable after construction; update() may run on several lanes for different tiles.
+// AdamW: PyTorch's (decoupled decay, bias correction, eps outside the root), on tiles.
+// Element-wise: any split into tiles gives the same bits. Weight decay skips norms and biases.
+// Thread contract: immutable after construction; update() may run on several lanes for different
+// tiles.
 
 #include <vector>
 
@@ -26,10 +27,12 @@ class AdamW : public UpdateRunner {
   // `decays[block]`: sorted, disjoint.
   AdamW(const AdamWConfig& config, std::vector<std::vector<DecayRange>> decays, Kernels& kernels);
 
-  // Adds master and moment shards for every gradient shard, and the norm and update segments to the end of `sequence`.
+  // Adds master and moment shards for every gradient shard, and the norm and update segments to the
+  // end of `sequence`.
   static void declare(Program& program, Sequence& sequence);
 
-  void update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars, Stream& stream) override;
+  void update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars,
+              Stream& stream) override;
 
  private:
   AdamWConfig config_;

@@ -1,6 +1,6 @@
 #pragma once
-// Learning-rate schedules with the names and formulas of Hugging Face transformers (get_*_schedule), in optimizer steps.
-// Pure functions; any thread.
+// Learning-rate schedules with the names and formulas of Hugging Face transformers
+// (get_*_schedule), in optimizer steps. Pure functions; any thread.
 
 #include <cstdint>
 #include <string>
@@ -8,16 +8,22 @@
 
 namespace strata {
 
-enum class ScheduleKind : std::uint8_t { linear, cosine, constant, constant_with_warmup, warmup_stable_decay };
+enum class ScheduleKind : std::uint8_t {
+  linear,
+  cosine,
+  constant,
+  constant_with_warmup,
+  warmup_stable_decay
+};
 
 struct LearningRateSchedule {
   ScheduleKind kind = ScheduleKind::linear;
   double peak = 5e-5;
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 1;
-  std::int64_t decay_steps = 0;   // warmup_stable_decay: the last steps
-  double min_ratio = 0;           // warmup_stable_decay and cosine: floor as a fraction of peak
-  double num_cycles = 0.5;        // cosine
+  std::int64_t decay_steps = 0;  // warmup_stable_decay: the last steps
+  double min_ratio = 0;          // warmup_stable_decay and cosine: floor as a fraction of peak
+  double num_cycles = 0.5;       // cosine
 
   // The rate used by optimizer step `step` (0-based).
   double rate(std::int64_t step) const;

@@ -1,13 +1,13 @@
 #pragma once
-// A Plan is a Program made concrete for one machine: the home of every tile, the regions each tier's memory is cut into,
-// and per sequence the ops of every lane with their edges. It is a value: print it, hash it, verify it, simulate it.
-// Executors walk it and decide nothing.
+// A Plan is a Program made concrete for one machine: the home of every tile, the regions each
+// tier's memory is cut into, and per sequence the ops of every lane with their edges. It is a
+// value: print it, hash it, verify it, simulate it. Executors walk it and decide nothing.
 //
-// Lanes are in-order queues. The step lanes serve forward and backward; the state lanes serve the optimizer, so that the next
-// forward's fetches never queue behind the updates that run beside it (docs/adr/0002-state-lanes.md). NVMe lanes issue in
-// order and complete out of order.
-// Steps are no barriers: an edge may point to an op of the previous step (steps_back = 1), and lanes run on into the next
-// step of the same sequence. Changing sequence (train to eval) drains all lanes first.
+// Lanes are in-order queues. The step lanes serve forward and backward; the state lanes serve the
+// optimizer, so that the next forward's fetches never queue behind the updates that run beside it
+// (docs/adr/0002-state-lanes.md). NVMe lanes issue in order and complete out of order. Steps are no
+// barriers: an edge may point to an op of the previous step (steps_back = 1), and lanes run on into
+// the next step of the same sequence. Changing sequence (train to eval) drains all lanes first.
 
 #include <array>
 #include <cstdint>
@@ -24,13 +24,23 @@ inline constexpr int num_tiers = 3;
 std::string_view tier_name(Tier tier);  // the config's words: "gpu", "cpu", "nvme"
 
 enum class Lane : std::uint8_t {
-  read, h2d, compute, comm, d2h, write,                 // step lanes
-  update, state_read, state_h2d, state_d2h, state_write,  // state lanes
+  read,
+  h2d,
+  compute,
+  comm,
+  d2h,
+  write,  // step lanes
+  update,
+  state_read,
+  state_h2d,
+  state_d2h,
+  state_write,  // state lanes
 };
 inline constexpr int num_lanes = 11;
 std::string_view lane_name(Lane lane);
 constexpr bool is_nvme_lane(Lane lane) {
-  return lane == Lane::read || lane == Lane::write || lane == Lane::state_read || lane == Lane::state_write;
+  return lane == Lane::read || lane == Lane::write || lane == Lane::state_read ||
+         lane == Lane::state_write;
 }
 constexpr bool completes_in_order(Lane lane) { return !is_nvme_lane(lane); }
 
@@ -42,9 +52,12 @@ struct Region {
   std::uint64_t bytes = 0;
   std::uint64_t end() const { return offset + bytes; }
   bool overlaps(const Region& other) const {
-    return tier == other.tier && drive == other.drive && offset < other.end() && other.offset < end();
+    return tier == other.tier && drive == other.drive && offset < other.end() &&
+           other.offset < end();
   }
-  Region part(std::uint64_t begin, std::uint64_t size) const { return {tier, drive, offset + begin, size}; }
+  Region part(std::uint64_t begin, std::uint64_t size) const {
+    return {tier, drive, offset + begin, size};
+  }
 };
 
 // What a region holds, for the checker and for error messages.
@@ -52,8 +65,8 @@ enum class Content : std::uint8_t {
   value,         // a tile of a shard
   contribution,  // a gradient not yet summed
   scratch,
-  partials,      // a gradient tile's partial sums of squares (f64)
-  scalars,       // UpdateScalars
+  partials,  // a gradient tile's partial sums of squares (f64)
+  scalars,   // UpdateScalars
 };
 struct TileRef {
   ShardId shard;
@@ -77,9 +90,10 @@ enum class OpKind : std::uint8_t {
   accumulate,  // contribution into a gradient tile; operands: contribution, gradient
   square,      // partial sums of squares of a gradient tile; operands: gradient, partials
   norm,        // all partials to UpdateScalars; operands: partials..., scalars
-  update,      // optimizer; operands: gradient, master, moment1, moment2, weight, then scalars (after the norm) or the
-               // gradient tile's partials (during backward: no clipping, a non-finite tile ends the run)
-  report,      // losses and scalars to the step's result; operands: metrics..., scalars
+  update,  // optimizer; operands: gradient, master, moment1, moment2, weight, then scalars (after
+           // the norm) or the gradient tile's partials (during backward: no clipping, a non-finite
+           // tile ends the run)
+  report,  // losses and scalars to the step's result; operands: metrics..., scalars
 };
 std::string_view op_kind_name(OpKind kind);
 
@@ -101,8 +115,8 @@ struct Op {
 };
 
 struct Schedule {
-  std::string name;  // the sequence's
-  std::vector<Op> ops;  // in emission order; OpId indexes it
+  std::string name;                                // the sequence's
+  std::vector<Op> ops;                             // in emission order; OpId indexes it
   std::array<std::vector<OpId>, num_lanes> lanes;  // each lane's ops in order
 };
 
@@ -118,8 +132,9 @@ struct SlotPool {
 struct TierLimits {
   std::uint64_t device_bytes = ~std::uint64_t{0};  // offload.gpu_limit
   std::uint64_t host_bytes = ~std::uint64_t{0};    // offload.cpu_limit
-  std::vector<std::uint64_t> drive_bytes;          // free bytes per path of offload.nvme_paths; empty: no NVMe tier
-  std::vector<double> drive_weights;               // relative bandwidth; empty: equal
+  std::vector<std::uint64_t>
+      drive_bytes;  // free bytes per path of offload.nvme_paths; empty: no NVMe tier
+  std::vector<double> drive_weights;  // relative bandwidth; empty: equal
   std::uint64_t io_alignment = 4096;
 };
 
@@ -134,12 +149,15 @@ enum class UpdateOrder : std::uint8_t {
 };
 
 struct Policy {
-  std::array<TierFractions, num_roles> fractions;  // weight, gradient, master, moments and activation are used
+  std::array<TierFractions, num_roles>
+      fractions;             // weight, gradient, master, moments and activation are used
   int weight_slots = 2;      // per size class, whole blocks on the device
   int gradient_slots = 2;    // contributions, whole blocks on the device
   int activation_slots = 3;  // boundary activations in flight on the device
-  int state_slots = 4;       // tiles of optimizer state in host memory on their way from and to NVMe (sets of all roles)
-  int staging_slots = 4;     // weight and gradient tiles in host memory between device and host or NVMe
+  int state_slots = 4;  // tiles of optimizer state in host memory on their way from and to NVMe
+                        // (sets of all roles)
+  int staging_slots =
+      4;  // weight and gradient tiles in host memory between device and host or NVMe
   UpdateOrder update_order = UpdateOrder::after_backward;
 };
 
@@ -152,7 +170,8 @@ struct Usage {
 };
 
 struct Plan {
-  std::vector<std::vector<Region>> homes;  // [shard][tile]; inputs and activation gradients have none (empty)
+  std::vector<std::vector<Region>>
+      homes;  // [shard][tile]; inputs and activation gradients have none (empty)
   std::vector<SlotPool> pools;
   std::vector<Schedule> schedules;
   std::vector<Usage> usage;
@@ -165,21 +184,23 @@ struct Plan {
   const Schedule* schedule(std::string_view name) const;
 };
 
-// Throws OutOfMemory (naming tier, need, limit and the largest contributors) or ConfigError when the policy cannot be
-// followed on this machine. Pure: same arguments, same Plan.
+// Throws OutOfMemory (naming tier, need, limit and the largest contributors) or ConfigError when
+// the policy cannot be followed on this machine. Pure: same arguments, same Plan.
 Plan make_plan(const Program& program, const TierLimits& limits, const Policy& policy);
 
-// Adds edges to ops emitted in program order: read-after-write, write-after-read and write-after-write over regions, within
-// a step and from the previous one. Edges implied by lane order are left out.
+// Adds edges to ops emitted in program order: read-after-write, write-after-read and
+// write-after-write over regions, within a step and from the previous one. Edges implied by lane
+// order are left out.
 void derive_edges(Schedule& schedule);
 
 // One thing wrong with a Plan.
 struct Violation {
   std::string what;
 };
-// Proves a Plan without trusting the planner: over three steps, each operand holds the version the Program says, conflicting
-// ops are ordered by edges and in-order lanes, regions stay inside their tiers and homes do not overlap, no cycle.
-// Empty: the Plan is right. At most 20 violations are listed.
+// Proves a Plan without trusting the planner: over three steps, each operand holds the version the
+// Program says, conflicting ops are ordered by edges and in-order lanes, regions stay inside their
+// tiers and homes do not overlap, no cycle. Empty: the Plan is right. At most 20 violations are
+// listed.
 std::vector<Violation> verify(const Program& program, const Plan& plan);
 
 // The placement table (role x tier: bytes and %), slots, scratch and peak per tier.

@@ -1,11 +1,13 @@
 #pragma once
-// A Program says what one optimizer step needs, as data: the shards of model state, the segments of work in order, and per
-// segment which shards it reads, produces, accumulates or updates and how much scratch it needs. It says nothing of where
-// anything lives: the planner decides that, and the same Program serves every placement.
+// A Program says what one optimizer step needs, as data: the shards of model state, the segments of
+// work in order, and per segment which shards it reads, produces, accumulates or updates and how
+// much scratch it needs. It says nothing of where anything lives: the planner decides that, and the
+// same Program serves every placement.
 //
-// Terms. Block: a unit of the layer schedule (embedding, decoder layer, head). Shard: one block's flat vector for one role
-// on one rank. Tile: `tile_elements` consecutive elements of a shard (the last may be shorter), the unit of placement and
-// of I/O; a block's weight, gradient, master and moments share their tile boundaries. Segment: one piece of work.
+// Terms. Block: a unit of the layer schedule (embedding, decoder layer, head). Shard: one block's
+// flat vector for one role on one rank. Tile: `tile_elements` consecutive elements of a shard (the
+// last may be shorter), the unit of placement and of I/O; a block's weight, gradient, master and
+// moments share their tile boundaries. Segment: one piece of work.
 //
 // Program is a value; no thread contract.
 
@@ -23,7 +25,11 @@ using ShardId = StrongId<struct ShardTag>;
 using SegmentId = StrongId<struct SegmentTag>;
 
 enum class Role : std::uint8_t {
-  weight, gradient, master, moment1, moment2,
+  weight,
+  gradient,
+  master,
+  moment1,
+  moment2,
   activation,           // a block's output kept for backward
   activation_gradient,  // gradient of a block's output, live between two backward segments
   input,                // tokens, labels and document bounds of one micro-batch
@@ -47,7 +53,8 @@ struct Shard {
 enum class Access : std::uint8_t {
   read,
   produce,     // writes every element, reads none
-  accumulate,  // writes a contribution of the shard's contribution dtype, which is added to the shard
+  accumulate,  // writes a contribution of the shard's contribution dtype, which is added to the
+               // shard
   update,      // reads and writes in place
 };
 
@@ -106,19 +113,20 @@ struct Program {
   // The shard of `role` of `block`, or an invalid id.
   ShardId find(Role role, int block, int micro_batch = -1) const;
 
-  // Tiles of one shard. Model state is cut by tile_elements; activations, inputs and metrics are one tile each.
+  // Tiles of one shard. Model state is cut by tile_elements; activations, inputs and metrics are
+  // one tile each.
   int num_tiles(ShardId id) const;
   std::int64_t tile_begin(ShardId id, int tile) const;  // first element
   std::int64_t tile_count(ShardId id, int tile) const;  // elements
   std::int64_t tile_bytes(ShardId id, int tile) const;
 };
 
-// Throws ConfigError if the Program contradicts itself: an unknown id, a read of something never produced, a tile size
-// that is no multiple of the norm chunk.
+// Throws ConfigError if the Program contradicts itself: an unknown id, a read of something never
+// produced, a tile size that is no multiple of the norm chunk.
 void validate(const Program& program);
 
-// Elements over which one partial sum of squares of a gradient is taken; tiles begin at multiples of it, so the norm's
-// summation order does not depend on the tile size.
+// Elements over which one partial sum of squares of a gradient is taken; tiles begin at multiples
+// of it, so the norm's summation order does not depend on the tile size.
 inline constexpr std::int64_t norm_chunk_elements = 4096;
 
 }  // namespace strata

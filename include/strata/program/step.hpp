@@ -1,6 +1,6 @@
 #pragma once
-// What a step is told and what it answers, and the callbacks through which the executor runs a Program's segments without
-// knowing the model or the optimizer.
+// What a step is told and what it answers, and the callbacks through which the executor runs a
+// Program's segments without knowing the model or the optimizer.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,22 +27,23 @@ struct UpdateHyper {
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
 };
 
-// One step's arguments. Owned by the caller, unchanged and alive until the step's result has been returned and all its
-// ops have completed (Executor::wait_drained or two steps later).
+// One step's arguments. Owned by the caller, unchanged and alive until the step's result has been
+// returned and all its ops have completed (Executor::wait_drained or two steps later).
 struct StepArgs {
-  std::int64_t index = 0;                   // steps since the run began, 0-based; also names the step in errors
+  std::int64_t index = 0;  // steps since the run began, 0-based; also names the step in errors
   std::vector<std::span<const std::byte>> inputs;  // per micro-batch, the bytes of its input shard
-  double loss_scale = 1.0;                  // 1 / trained tokens of the whole step, all micro-batches and ranks
+  double loss_scale = 1.0;  // 1 / trained tokens of the whole step, all micro-batches and ranks
   UpdateHyper hyper;
 };
 
-// One step's answers. `loss_sum` is the sum of token losses times loss_scale: the mean loss of the step.
+// One step's answers. `loss_sum` is the sum of token losses times loss_scale: the mean loss of the
+// step.
 struct StepResult {
   std::int64_t index = 0;
   double loss = 0;
-  double grad_norm = 0;       // before clipping
-  bool finite = true;         // all gradients were
-  bool applied = true;        // the update was applied
+  double grad_norm = 0;                    // before clipping
+  bool finite = true;                      // all gradients were
+  bool applied = true;                     // the update was applied
   std::vector<double> micro_batch_losses;  // each times loss_scale
 };
 
@@ -53,18 +54,21 @@ struct UpdateScalars {
   std::uint32_t apply = 1;  // 0: keep master and moments as they are
 };
 
-// Views of a segment's uses, in the order of Segment::uses (an `accumulate` use is the contribution, flat, in the Program's
-// contribution dtype), plus scratch. All views lie on the device.
+// Views of a segment's uses, in the order of Segment::uses (an `accumulate` use is the
+// contribution, flat, in the Program's contribution dtype), plus scratch. All views lie on the
+// device.
 struct SegmentViews {
   std::span<const TensorView> uses;
   std::span<std::byte> scratch;
 };
 
-// Implemented by the model. run() computes on `stream` and keeps nothing between calls; it is called from one thread.
+// Implemented by the model. run() computes on `stream` and keeps nothing between calls; it is
+// called from one thread.
 class SegmentRunner {
  public:
   virtual ~SegmentRunner() = default;
-  virtual void run(const Segment& segment, const SegmentViews& views, const StepArgs& args, Stream& stream) = 0;
+  virtual void run(const Segment& segment, const SegmentViews& views, const StepArgs& args,
+                   Stream& stream) = 0;
 };
 
 // One tile's operands for one update; all in memory the engine that runs it can reach.
@@ -76,16 +80,16 @@ struct TileUpdate {
   TensorView master;       // f32
   TensorView moment1;
   TensorView moment2;
-  TensorView weight;       // written: the working weight, rounded from the new master
+  TensorView weight;  // written: the working weight, rounded from the new master
 };
 
-// Implemented by the optimizer; element-wise, so any split into tiles gives the same bits. Called from the update lane or
-// the compute lane, never from both for the same tile.
+// Implemented by the optimizer; element-wise, so any split into tiles gives the same bits. Called
+// from the update lane or the compute lane, never from both for the same tile.
 class UpdateRunner {
  public:
   virtual ~UpdateRunner() = default;
-  virtual void update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars,
-                      Stream& stream) = 0;
+  virtual void update(const TileUpdate& tile, const UpdateHyper& hyper,
+                      const UpdateScalars& scalars, Stream& stream) = 0;
 };
 
 }  // namespace strata

@@ -1,12 +1,14 @@
 #pragma once
-// An Executor walks a Plan's schedule on real lanes and owns all waiting. Nothing is allocated or decided during a step.
+// An Executor walks a Plan's schedule on real lanes and owns all waiting. Nothing is allocated or
+// decided during a step.
 //
-// Modes. `threaded`: one thread per lane, the product. `serial`: ops in emission order on the calling thread. `seeded`: on
-// the calling thread, any op whose edges are met may go next, picked by a seeded generator; the test of the edges. All
-// give the same bits.
+// Modes. `threaded`: one thread per lane, the product. `serial`: ops in emission order on the
+// calling thread. `seeded`: on the calling thread, any op whose edges are met may go next, picked
+// by a seeded generator; the test of the edges. All give the same bits.
 //
-// Failure. When an op fails, every lane stops issuing, what is in flight drains, and the error is thrown from wait_result()
-// or drain() with the op, tile and step named; the Executor is then unusable.
+// Failure. When an op fails, every lane stops issuing, what is in flight drains, and the error is
+// thrown from wait_result() or drain() with the op, tile and step named; the Executor is then
+// unusable.
 //
 // Thread contract: used by one thread.
 
@@ -25,7 +27,10 @@
 namespace strata {
 
 enum class ExecutionMode : std::uint8_t { threaded, serial, seeded };
-enum class Poison : std::uint8_t { off, on };  // on: what an op produces is filled with NaN before it runs
+enum class Poison : std::uint8_t {
+  off,
+  on
+};  // on: what an op produces is filled with NaN before it runs
 
 struct ExecutorOptions {
   ExecutionMode mode = ExecutionMode::threaded;
@@ -44,7 +49,8 @@ struct ExecutorParts {
   UpdateRunner* optimizer = nullptr;  // null when no schedule updates
 };
 
-// Where a step's time went. Nanoseconds; waits are the compute lane's, by the lane that kept it waiting.
+// Where a step's time went. Nanoseconds; waits are the compute lane's, by the lane that kept it
+// waiting.
 struct StepTiming {
   std::int64_t index = 0;
   std::array<std::int64_t, num_lanes> busy_ns{};
@@ -55,16 +61,17 @@ struct StepTiming {
 
 class Executor {
  public:
-  Executor(const Program& program, const Plan& plan, const ExecutorParts& parts, const ExecutorOptions& options);
+  Executor(const Program& program, const Plan& plan, const ExecutorParts& parts,
+           const ExecutorOptions& options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Starts one step of the named schedule; at most two steps are in flight: a third waits for the first to complete.
-  // A change of schedule drains first.
+  // Starts one step of the named schedule; at most two steps are in flight: a third waits for the
+  // first to complete. A change of schedule drains first.
   void submit(std::string_view schedule, const StepArgs& args);
-  // Blocks until the oldest unreported step has reported its result; its later ops (updates) may still run. The result is
-  // valid while the next two steps run.
+  // Blocks until the oldest unreported step has reported its result; its later ops (updates) may
+  // still run. The result is valid while the next two steps run.
   const StepResult& wait_result();
   // Blocks until every op of every submitted step has completed.
   void drain();

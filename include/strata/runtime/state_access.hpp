@@ -1,7 +1,7 @@
 #pragma once
-// Reads and writes tiles of model state at their homes, whatever the tier, outside of steps: loading, export, tests. Uses
-// the Plan's transfer region and no other memory. The executor must be drained.
-// Thread contract: one thread.
+// Reads and writes tiles of model state at their homes, whatever the tier, outside of steps:
+// loading, export, tests. Uses the Plan's transfer region and no other memory. The executor must be
+// drained. Thread contract: one thread.
 
 #include <cstddef>
 #include <functional>
@@ -17,7 +17,8 @@ namespace strata {
 
 class StateAccess {
  public:
-  StateAccess(const Program& program, const Plan& plan, Device& device, TierMemory& memory, TileStore* store);
+  StateAccess(const Program& program, const Plan& plan, Device& device, TierMemory& memory,
+              TileStore* store);
 
   // The tile's bytes as they stand at its home, in host memory, valid until the next call.
   std::span<const std::byte> read(ShardId shard, int tile);

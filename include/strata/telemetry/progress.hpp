@@ -1,6 +1,6 @@
 #pragma once
-// Progress of a run: one line per logged step on the terminal and one JSON object per step in metrics.jsonl.
-// Thread contract: one thread.
+// Progress of a run: one line per logged step on the terminal and one JSON object per step in
+// metrics.jsonl. Thread contract: one thread.
 
 #include <cstdint>
 #include <cstdio>
@@ -16,15 +16,18 @@ struct StepReport {
   std::int64_t step = 0, total_steps = 0;  // step is 1-based
   double epoch = 0;
   double loss = 0, grad_norm = 0, learning_rate = 0;
-  double seconds = 0;             // wall time of the step
-  std::int64_t tokens = 0;        // trained tokens of the step, all ranks
-  bool applied = true;            // false: skipped, non-finite gradients
-  std::vector<std::pair<std::string, double>> waits;  // exposed seconds by cause, {"nvme", 0.04}; small ones left out
-  std::vector<std::pair<std::string, double>> busy;  // seconds each lane worked in the last complete step; metrics.jsonl only
+  double seconds = 0;       // wall time of the step
+  std::int64_t tokens = 0;  // trained tokens of the step, all ranks
+  bool applied = true;      // false: skipped, non-finite gradients
+  std::vector<std::pair<std::string, double>>
+      waits;  // exposed seconds by cause, {"nvme", 0.04}; small ones left out
+  std::vector<std::pair<std::string, double>>
+      busy;  // seconds each lane worked in the last complete step; metrics.jsonl only
   std::uint64_t nvme_bytes_read = 0, nvme_bytes_written = 0;
 };
 
-// "step 12/200 | loss 1.834 | norm 0.92 | lr 9.8e-06 | 812 tok/s | 2.31 s (wait: nvme 0.04 update 0.11) | eta 7m12s"
+// "step 12/200 | loss 1.834 | norm 0.92 | lr 9.8e-06 | 812 tok/s | 2.31 s (wait: nvme 0.04 update
+// 0.11) | eta 7m12s"
 std::string format_step(const StepReport& report, double eta_seconds);
 std::string format_duration(double seconds);  // "42s", "7m12s", "11h41m"
 

@@ -1,6 +1,6 @@
 #pragma once
-// What this machine lets this process use: cores (cpuset, affinity and cgroup quota), NUMA nodes, memory (cgroup limit
-// included) and file systems. Read once; a value.
+// What this machine lets this process use: cores (cpuset, affinity and cgroup quota), NUMA nodes,
+// memory (cgroup limit included) and file systems. Read once; a value.
 
 #include <cstdint>
 #include <string>
@@ -16,8 +16,8 @@ struct NumaNode {
 
 struct Topology {
   std::vector<NumaNode> nodes;
-  int usable_cores = 1;  // min of affinity mask and cgroup quota (rounded up), at least 1
-  std::uint64_t memory_bytes = 0;            // min of physical and cgroup limit
+  int usable_cores = 1;            // min of affinity mask and cgroup quota (rounded up), at least 1
+  std::uint64_t memory_bytes = 0;  // min of physical and cgroup limit
   std::uint64_t available_memory_bytes = 0;  // what could be allocated now
   std::string note;                          // "cgroup limits 8 cores to 2.5" when a limit bites
 };

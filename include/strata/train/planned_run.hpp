@@ -1,6 +1,6 @@
 #pragma once
-// The parts of a run that need no memory: model, optimizer, Program and verified Plan. Enough for `strata plan`.
-// Thread contract: one thread.
+// The parts of a run that need no memory: model, optimizer, Program and verified Plan. Enough for
+// `strata plan`. Thread contract: one thread.
 
 #include <memory>
 #include <vector>
@@ -27,8 +27,8 @@ struct PlannedRun {
   Plan plan;
 };
 
-// Reads config.json of the model folder (weights are not needed), plans and verifies. Throws ConfigError, FormatError, and
-// OutOfMemory when a tier's limit is too small.
+// Reads config.json of the model folder (weights are not needed), plans and verifies. Throws
+// ConfigError, FormatError, and OutOfMemory when a tier's limit is too small.
 PlannedRun plan_run(const RunConfig& config, Purpose purpose);
 
 }  // namespace strata

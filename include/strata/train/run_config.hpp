@@ -1,6 +1,6 @@
 #pragma once
-// Everything a run is told, after the config file and command line have been read and checked. Names are
-// those of Hugging Face TrainingArguments (docs/config.md). A value; no thread contract.
+// Everything a run is told, after the config file and command line have been read and checked.
+// Names are those of Hugging Face TrainingArguments (docs/config.md). A value; no thread contract.
 
 #include <cstdint>
 #include <filesystem>
@@ -24,7 +24,8 @@ struct OffloadConfig {
   std::vector<std::string> nvme_paths;
   std::optional<std::uint64_t> gpu_limit, cpu_limit;
   std::uint64_t tile_bytes = 16ull << 20;  // of fp32 elements
-  int weight_slots = 2, gradient_slots = 2, activation_slots = 3, state_slots = 4, staging_slots = 4;
+  int weight_slots = 2, gradient_slots = 2, activation_slots = 3, state_slots = 4,
+      staging_slots = 4;
   std::string update_order = "auto";  // auto | after_backward | during_backward
   std::string io_engine = "auto";     // auto | uring | threads
   int io_queue_depth = 32;
@@ -34,23 +35,26 @@ struct RunConfig {
   std::filesystem::path model_name_or_path, output_dir = "trainer_output";
   std::vector<std::filesystem::path> dataset, eval_dataset;  // token shards
   std::int64_t cutoff_len = 2048;
-  RowLayout layout = RowLayout::windows;  // packing: windows | packed | separate (true = packed, false = separate)
+  RowLayout layout =
+      RowLayout::windows;  // packing: windows | packed | separate (true = packed, false = separate)
 
-  std::int64_t per_device_train_batch_size = 1, per_device_eval_batch_size = 1, gradient_accumulation_steps = 1;
+  std::int64_t per_device_train_batch_size = 1, per_device_eval_batch_size = 1,
+               gradient_accumulation_steps = 1;
   double num_train_epochs = 3;
   std::int64_t max_steps = -1;
-  double learning_rate = 5e-5, weight_decay = 0, adam_beta1 = 0.9, adam_beta2 = 0.999, adam_epsilon = 1e-8;
+  double learning_rate = 5e-5, weight_decay = 0, adam_beta1 = 0.9, adam_beta2 = 0.999,
+         adam_epsilon = 1e-8;
   double max_grad_norm = 1.0;
   ScheduleKind lr_scheduler_type = ScheduleKind::linear;
-  double lr_min_ratio = 0;              // lr_scheduler_kwargs.min_lr_ratio
-  std::int64_t lr_decay_steps = 0;      // lr_scheduler_kwargs.num_decay_steps
-  double lr_num_cycles = 0.5;           // lr_scheduler_kwargs.num_cycles
-  double warmup_steps = 0;              // below 1: a ratio of all steps
-  bool bf16 = true;                     // false: fp32 compute
+  double lr_min_ratio = 0;          // lr_scheduler_kwargs.min_lr_ratio
+  std::int64_t lr_decay_steps = 0;  // lr_scheduler_kwargs.num_decay_steps
+  double lr_num_cycles = 0.5;       // lr_scheduler_kwargs.num_cycles
+  double warmup_steps = 0;          // below 1: a ratio of all steps
+  bool bf16 = true;                 // false: fp32 compute
   std::uint64_t seed = 42;
   std::optional<std::uint64_t> data_seed;
-  std::int64_t logging_steps = 1, eval_steps = 0;  // eval_steps 0: at the start and end only
-  bool evaluate = false;                // eval_strategy is not "no"
+  std::int64_t logging_steps = 1, eval_steps = 0;   // eval_steps 0: at the start and end only
+  bool evaluate = false;                            // eval_strategy is not "no"
   std::optional<std::filesystem::path> export_dir;  // default output_dir/export
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
 
@@ -58,8 +62,11 @@ struct RunConfig {
   KernelsKind kernels = KernelsKind::cpu;
   int compute_threads = 0, update_threads = 0;  // 0: all usable cores
 
-  // Key, value and where it came from ("default", "file", "command line"), in the order of docs/config.md.
-  struct Origin { std::string key, value, origin; };
+  // Key, value and where it came from ("default", "file", "command line"), in the order of
+  // docs/config.md.
+  struct Origin {
+    std::string key, value, origin;
+  };
   std::vector<Origin> resolved;
   std::vector<std::string> warnings;  // renamed keys; shown once at start
 };

@@ -1,6 +1,6 @@
 #pragma once
-// A Session is one model placed by its Plan in real memory and ready to run: the tiers, the state in them and the executor.
-// Thread contract: one thread.
+// A Session is one model placed by its Plan in real memory and ready to run: the tiers, the state
+// in them and the executor. Thread contract: one thread.
 
 #include <filesystem>
 #include <memory>
@@ -30,7 +30,8 @@ struct TierPeak {
 
 class Session {
  public:
-  // Reserves every tier, then loads the weights, derives the master from them and clears the moments.
+  // Reserves every tier, then loads the weights, derives the master from them and clears the
+  // moments.
   Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options = {});
   ~Session();
 
@@ -40,7 +41,8 @@ class Session {
 
   // Mean loss over one pass of `batches`. Drains the executor.
   Evaluation evaluate(const Batches& batches);
-  // Throws what export_to would throw before it writes: the target exists, or the space does not suffice.
+  // Throws what export_to would throw before it writes: the target exists, or the space does not
+  // suffice.
   void check_export(const std::filesystem::path& target) const;
   // Writes a Hugging Face folder of the current weights. Drains the executor.
   void export_to(const std::filesystem::path& target);
@@ -55,7 +57,7 @@ class Session {
   const RunConfig config_;
   PlannedRun run_;
   std::unique_ptr<Device> device_;
-  std::unique_ptr<IoEngine> engine_;    // null without an NVMe tier
+  std::unique_ptr<IoEngine> engine_;  // null without an NVMe tier
   std::unique_ptr<TileStore> store_;
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;

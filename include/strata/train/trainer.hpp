@@ -12,19 +12,21 @@
 namespace strata {
 
 struct TrainOutcome {
-  std::int64_t steps = 0;          // done
+  std::int64_t steps = 0;  // done
   double loss_first = 0, loss_last = 0;
   Evaluation held_out_before, held_out_after;  // tokens 0: not evaluated
   std::int64_t skipped_steps = 0;
-  bool stopped = false;            // by `stop`, before the last step
+  bool stopped = false;  // by `stop`, before the last step
   double seconds = 0;
 };
 
-// What a Trainer would refuse, known from the headers of the token shards: before anything is planned or reserved.
-// Throws ConfigError when a shard is not there, is named by no key, or has a vocabulary that is not the model's.
+// What a Trainer would refuse, known from the headers of the token shards: before anything is
+// planned or reserved. Throws ConfigError when a shard is not there, is named by no key, or has a
+// vocabulary that is not the model's.
 void check_data(const RunConfig& config);
 
-// The batches of config.eval_dataset, in order. Throws ConfigError when there is none or its vocabulary is not the model's.
+// The batches of config.eval_dataset, in order. Throws ConfigError when there is none or its
+// vocabulary is not the model's.
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config);
 
 class Trainer {
@@ -34,8 +36,8 @@ class Trainer {
 
   std::int64_t total_steps() const { return total_steps_; }
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  // Runs to the end, or ends after the current step once `*stop` is set, without the last evaluation. Throws Error when a gradient is not finite
-  // and the policy is `stop`.
+  // Runs to the end, or ends after the current step once `*stop` is set, without the last
+  // evaluation. Throws Error when a gradient is not finite and the policy is `stop`.
   TrainOutcome run(const std::atomic<bool>* stop = nullptr);
 
  private:

@@ -19,8 +19,8 @@ constexpr std::uint64_t huge_page = 2 * MiB;
 
 void unmap(std::byte* data, std::uint64_t bytes) noexcept { ::munmap(data, bytes); }
 
-// Anonymous memory whose start is a multiple of 2 MiB, on huge pages where the system grants them: contiguous pages triple
-// the rate of direct I/O (docs/design/memory.md).
+// Anonymous memory whose start is a multiple of 2 MiB, on huge pages where the system grants them:
+// contiguous pages triple the rate of direct I/O (docs/design/memory.md).
 Slab map_slab(std::uint64_t bytes, std::string_view what) {
   if (bytes == 0) return {};
   const std::uint64_t size = align_up(bytes, 4096);
@@ -29,7 +29,8 @@ Slab map_slab(std::uint64_t bytes, std::string_view what) {
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) throw OutOfMemory(what, bytes, 0, std::strerror(errno));
   auto* begin = static_cast<std::byte*>(raw);
-  auto* aligned = reinterpret_cast<std::byte*>(align_up(reinterpret_cast<std::uintptr_t>(begin), huge_page));
+  auto* aligned =
+      reinterpret_cast<std::byte*>(align_up(reinterpret_cast<std::uintptr_t>(begin), huge_page));
   const auto head = static_cast<std::uint64_t>(aligned - begin);
   if (head > 0) ::munmap(begin, head);
   const std::uint64_t tail = reserve - head - size;
@@ -56,7 +57,9 @@ class HostDevice final : public Device {
   explicit HostDevice(const HostDeviceOptions& options) : options_(options) {}
 
   DeviceInfo info() const override { return {"host", options_.memory_bytes, -1}; }
-  std::unique_ptr<Stream> make_stream(std::string_view) override { return std::make_unique<HostStream>(); }
+  std::unique_ptr<Stream> make_stream(std::string_view) override {
+    return std::make_unique<HostStream>();
+  }
   std::unique_ptr<Event> make_event() override { return std::make_unique<HostEvent>(); }
 
   Slab allocate(std::uint64_t bytes) override {
@@ -72,7 +75,8 @@ class HostDevice final : public Device {
     const std::int64_t start = now_ns();
     std::memcpy(target, source, bytes);
     const double rate = link_rate(kind);
-    if (rate > 0) wait_until(start + static_cast<std::int64_t>(static_cast<double>(bytes) / rate * 1e9));
+    if (rate > 0)
+      wait_until(start + static_cast<std::int64_t>(static_cast<double>(bytes) / rate * 1e9));
   }
 
  private:

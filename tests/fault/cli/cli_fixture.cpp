@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace strata {
 namespace {
@@ -27,12 +28,17 @@ offload:
   weights: {gpu: 0.5, cpu: 0.5}
 )";
 
-std::string quoted(const fs::path& path) { return "\"" + path.string() + "\""; }
+std::string quoted(const fs::path& path) {
+  std::ostringstream text;
+  text << path;
+  return text.str();
+}
 
 std::string paragraphs() {
   std::string text;
   for (int i = 0; i < 120; ++i)
-    text += "Paragraph " + std::to_string(i) + " tells of the sea, the wind and " + std::to_string(i * i) + " birds.\n\n";
+    text += "Paragraph " + std::to_string(i) + " tells of the sea, the wind and " +
+            std::to_string(i * i) + " birds.\n\n";
   return text;
 }
 
@@ -57,7 +63,8 @@ void CliTest::write(const std::string& name, const std::string& bytes) const {
 std::vector<std::string> CliTest::names_in(const std::string& folder) const {
   std::vector<std::string> names;
   if (!fs::exists(path(folder))) return names;
-  for (const auto& entry : fs::directory_iterator(path(folder))) names.push_back(entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(path(folder)))
+    names.push_back(entry.path().filename());
   std::ranges::sort(names);
   return names;
 }
@@ -73,7 +80,8 @@ std::vector<std::string> CliTest::command(std::vector<std::string> arguments) {
   return arguments;
 }
 
-ProcessResult CliTest::run(std::vector<std::string> arguments, const ProcessOptions& options) const {
+ProcessResult CliTest::run(std::vector<std::string> arguments,
+                           const ProcessOptions& options) const {
   return Process(folder_, command(std::move(arguments)), options).wait();
 }
 
@@ -83,7 +91,8 @@ std::vector<std::string> CliTest::train(const std::vector<std::string>& override
   return arguments;
 }
 
-ProcessResult CliTest::run_with_mounts(const std::string& script, const std::vector<std::string>& arguments) const {
+ProcessResult CliTest::run_with_mounts(const std::string& script,
+                                       const std::vector<std::string>& arguments) const {
   std::vector<std::string> whole{"unshare", "-r", "-m", "sh", "-c", "set -e\n" + script, "sh"};
   whole.insert(whole.end(), arguments.begin(), arguments.end());
   return Process(folder_, whole).wait();
@@ -91,21 +100,26 @@ ProcessResult CliTest::run_with_mounts(const std::string& script, const std::vec
 
 bool CliTest::can_mount() const {
   fs::create_directories(path("mount-probe"));
-  return run_with_mounts("mount -t tmpfs -o size=16k none \"$1\"", {path("mount-probe")}).exit_code == 0;
+  return run_with_mounts("mount -t tmpfs -o size=16k none \"$1\"", {path("mount-probe")})
+             .exit_code == 0;
 }
 
 bool CliTest::has_drive() const {
   struct statfs system = {};
-  return ::statfs(folder_.c_str(), &system) == 0 && system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC;
+  return ::statfs(folder_.c_str(), &system) == 0 && system.f_type != TMPFS_MAGIC &&
+         system.f_type != RAMFS_MAGIC;
 }
 
 void CliTest::make_inputs() const {
   write("text.txt", paragraphs());
   ASSERT_EQ(run({"make-model", path("model"), "--preset", "tiny"}).exit_code, 0);
-  ASSERT_EQ(run({"prepare", "--input", path("text.txt"), "--output", path("data"), "--split-fraction", "0.1"}).exit_code, 0);
+  ASSERT_EQ(run({"prepare", "--input", path("text.txt"), "--output", path("data"),
+                 "--split-fraction", "0.1"})
+                .exit_code,
+            0);
   fs::create_directories(path("nvme"));
-  write("run.yaml", "model_name_or_path: " + quoted(path("model")) + "\noutput_dir: " + quoted(path("out")) +
-                        "\ndataset: " + quoted(path("data/train.tok")) +
+  write("run.yaml", "model_name_or_path: " + quoted(path("model")) + "\noutput_dir: " +
+                        quoted(path("out")) + "\ndataset: " + quoted(path("data/train.tok")) +
                         "\neval_dataset: " + quoted(path("data/heldout.tok")) + config +
                         "  nvme_paths: [" + quoted(path("nvme")) + "]\n");
 }

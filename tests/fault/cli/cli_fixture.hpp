@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of the built binary share: a folder of their own, a tiny model, its token shards, and a config whose
-// optimizer state lives on NVMe.
+// What the tests of the built binary share: a folder of their own, a tiny model, its token shards,
+// and a config whose optimizer state lives on NVMe.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,8 +30,10 @@ class CliTest : public testing::Test {
   ProcessResult run(std::vector<std::string> arguments, const ProcessOptions& options = {}) const;
   // "train CONFIG overrides..." over the files of make_inputs().
   std::vector<std::string> train(const std::vector<std::string>& overrides = {}) const;
-  // A shell script in which the user may mount, seen by nobody else; "$@" is `arguments`. Check can_mount() first.
-  ProcessResult run_with_mounts(const std::string& script, const std::vector<std::string>& arguments) const;
+  // A shell script in which the user may mount, seen by nobody else; "$@" is `arguments`. Check
+  // can_mount() first.
+  ProcessResult run_with_mounts(const std::string& script,
+                                const std::vector<std::string>& arguments) const;
   bool can_mount() const;
   // Whether path("nvme") can serve as a drive: it cannot where temporary files live in memory.
   bool has_drive() const;

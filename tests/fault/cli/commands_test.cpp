@@ -25,7 +25,8 @@ double loss_in(const std::string& evaluation) {
 std::vector<nlohmann::json> json_lines(const std::string& text) {
   std::vector<nlohmann::json> objects;
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) objects.push_back(nlohmann::json::parse(line));
+  for (std::string line; std::getline(stream, line);)
+    objects.push_back(nlohmann::json::parse(line));
   return objects;
 }
 
@@ -36,7 +37,8 @@ TEST_F(CliTest, SaysItsVersion) {
 }
 
 TEST_F(CliTest, DescribesEveryCommandAndEveryOption) {
-  for (const char* name : {"make-model", "prepare", "plan", "train", "eval", "export", "inspect", "help-config"}) {
+  for (const char* name :
+       {"make-model", "prepare", "plan", "train", "eval", "export", "inspect", "help-config"}) {
     EXPECT_THAT(run({"--help"}).out, HasSubstr(name));
     const ProcessResult help = run({name, "--help"});
     EXPECT_EQ(help.exit_code, 0) << name;
@@ -44,7 +46,9 @@ TEST_F(CliTest, DescribesEveryCommandAndEveryOption) {
     for (std::string line; std::getline(stream, line);) {
       const std::size_t option = line.find("  --");
       if (option == std::string::npos) continue;
-      EXPECT_NE(line.find_first_not_of(' ', std::min(line.size(), std::size_t{30})), std::string::npos) << name << ": " << line;
+      EXPECT_NE(line.find_first_not_of(' ', std::min(line.size(), std::size_t{30})),
+                std::string::npos)
+          << name << ": " << line;
     }
   }
 }
@@ -56,7 +60,8 @@ TEST_F(CliTest, PrintsTheReferenceOfTheConfig) {
 }
 
 TEST_F(CliTest, MakesAModelThatInspectFindsWhole) {
-  const ProcessResult made = run({"make-model", path("model"), "--preset", "tiny", "--shard-size", "200KB", "--dtype", "f32"});
+  const ProcessResult made = run(
+      {"make-model", path("model"), "--preset", "tiny", "--shard-size", "200KB", "--dtype", "f32"});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   const ProcessResult seen = run({"inspect", path("model"), "--statistics"});
   EXPECT_EQ(seen.exit_code, 0) << seen.err;
@@ -65,9 +70,11 @@ TEST_F(CliTest, MakesAModelThatInspectFindsWhole) {
 }
 
 TEST_F(CliTest, PlansAModelThatHasOnlyItsShape) {
-  ASSERT_EQ(run({"make-model", path("model"), "--preset", "llama3-8b", "--shape-only"}).exit_code, 0);
+  ASSERT_EQ(run({"make-model", path("model"), "--preset", "llama3-8b", "--shape-only"}).exit_code,
+            0);
   write("run.yaml", "model_name_or_path: " + path("model").string() + "\ncutoff_len: 128\n");
-  const ProcessResult result = run({"plan", path("run.yaml"), "offload.gpu_limit=8GiB", "offload.cpu_limit=1GiB"});
+  const ProcessResult result =
+      run({"plan", path("run.yaml"), "offload.gpu_limit=8GiB", "offload.cpu_limit=1GiB"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("tier cpu needs"));
 }
@@ -75,10 +82,12 @@ TEST_F(CliTest, PlansAModelThatHasOnlyItsShape) {
 TEST_F(CliTest, PreparesTextAndJsonlAndShowsTheShards) {
   write("a.txt", "one paragraph\n\nanother one\n\nand a third\n");
   write("b.jsonl", "{\"text\": \"first \\u00e9\"}\n{\"text\": \"second\"}\n");
-  const ProcessResult text = run({"prepare", "--input", path("a.txt"), "--output", path("a"), "--split-fraction", "0"});
+  const ProcessResult text =
+      run({"prepare", "--input", path("a.txt"), "--output", path("a"), "--split-fraction", "0"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("3 documents"));
-  EXPECT_EQ(run({"prepare", "--input", path("b.jsonl"), "--format", "jsonl", "--output", path("b"), "--split-fraction", "0"})
+  EXPECT_EQ(run({"prepare", "--input", path("b.jsonl"), "--format", "jsonl", "--output", path("b"),
+                 "--split-fraction", "0"})
                 .exit_code,
             0);
   const ProcessResult seen = run({"inspect", path("b/train.tok"), "--samples", "2"});
@@ -111,10 +120,12 @@ TEST_F(CliTest, TrainsOnAllTiersAndExportsABetterModel) {
   EXPECT_THAT(result.out, HasSubstr("exported " + path("out/export").string()));
   EXPECT_THAT(names_in("nvme"), IsEmpty());
   EXPECT_THAT(names_in("out"), ElementsAre("export", "metrics.jsonl", "resolved_config.yaml"));
-  EXPECT_THAT(names_in("out/export"), IsSupersetOf({"config.json", "model.safetensors", "tokenizer.json"}));
+  EXPECT_THAT(names_in("out/export"),
+              IsSupersetOf({"config.json", "model.safetensors", "tokenizer.json"}));
   EXPECT_EQ(run({"inspect", path("out/export")}).exit_code, 0);
   const ProcessResult before = run({"eval", path("run.yaml")});
-  const ProcessResult after = run({"eval", path("run.yaml"), "model_name_or_path=" + path("out/export").string()});
+  const ProcessResult after =
+      run({"eval", path("run.yaml"), "model_name_or_path=" + path("out/export").string()});
   ASSERT_EQ(before.exit_code, 0) << before.err;
   ASSERT_EQ(after.exit_code, 0) << after.err;
   EXPECT_GT(loss_in(after.out), 0);
@@ -125,7 +136,9 @@ TEST_F(CliTest, TrainsTheSameFromItsResolvedConfig) {
   make_inputs();
   if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
   ASSERT_EQ(run(train()).exit_code, 0);
-  ASSERT_EQ(run({"train", path("out/resolved_config.yaml"), "output_dir=" + path("again").string()}).exit_code, 0);
+  ASSERT_EQ(run({"train", path("out/resolved_config.yaml"), "output_dir=" + path("again").string()})
+                .exit_code,
+            0);
   EXPECT_EQ(text("out/export/model.safetensors"), text("again/export/model.safetensors"));
 }
 
@@ -144,8 +157,8 @@ TEST_F(CliTest, WritesOneJsonObjectPerLineOfMetrics) {
 
 TEST_F(CliTest, ExportsInAnotherDtypeAndShardSize) {
   make_inputs();
-  const ProcessResult result =
-      run({"export", "--model", path("model"), "--output", path("wide"), "--dtype", "f32", "--shard-size", "300KB"});
+  const ProcessResult result = run({"export", "--model", path("model"), "--output", path("wide"),
+                                    "--dtype", "f32", "--shard-size", "300KB"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const ProcessResult seen = run({"inspect", path("wide")});
   EXPECT_EQ(seen.exit_code, 0) << seen.err;
@@ -160,9 +173,28 @@ TEST_F(CliTest, ExportsInAnotherDtypeAndShardSize) {
 TEST_F(CliTest, WritesNoEscapeCodesToFiles) {
   make_inputs();
   if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
-  const ProcessResult result = run(train(), {.limits = {}, .environment = {{"TERM", "xterm-256color"}}});
+  const ProcessResult result =
+      run(train(), {.limits = {}, .environment = {{"TERM", "xterm-256color"}}});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out + result.err, Not(HasSubstr("\033")));
+}
+
+TEST_F(CliTest, ColorsATerminalUnlessToldNotTo) {
+  make_inputs();
+  if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
+  std::string line;
+  for (const std::string& word : command(train({"max_steps=1"}))) line += "'" + word + "' ";
+  // script(1) gives its command a terminal.
+  const auto shown = [&](const std::string& settings) {
+    fs::remove_all(path("out"));
+    return Process(path(""), {"script", "-qec", settings + line, "/dev/null"}).wait();
+  };
+  const ProcessResult color = shown("unset NO_COLOR; TERM=xterm ");
+  if (color.exit_code == 127) GTEST_SKIP() << "no script(1) here";
+  EXPECT_EQ(color.exit_code, 0) << color.out;
+  EXPECT_THAT(color.out, HasSubstr("\033[1m"));
+  EXPECT_THAT(shown("NO_COLOR=1 TERM=xterm ").out,
+              testing::AllOf(HasSubstr("step 1/1"), Not(HasSubstr("\033"))));
 }
 
 }  // namespace

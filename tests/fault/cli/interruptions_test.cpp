@@ -15,20 +15,24 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class CliInterruption : public CliTest, public testing::WithParamInterface<int> {
+class CliFault : public CliTest {
  protected:
   void SetUp() override {
     make_inputs();
-    if (IsSkipped() || HasFatalFailure()) return;
+    if (HasFatalFailure()) return;
     if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
   }
   std::vector<std::string> endless() const { return command(train({"max_steps=1000000"})); }
 };
 
-INSTANTIATE_TEST_SUITE_P(BySignal, CliInterruption, testing::Values(SIGINT, SIGTERM),
-                         [](const auto& parameter) { return parameter.param == SIGINT ? "SIGINT" : "SIGTERM"; });
+class CliStop : public CliFault, public testing::WithParamInterface<int> {};
 
-TEST_P(CliInterruption, EndsAfterTheStepAndExports) {
+INSTANTIATE_TEST_SUITE_P(BySignal, CliStop, testing::Values(SIGINT, SIGTERM),
+                         [](const auto& parameter) {
+                           return parameter.param == SIGINT ? "SIGINT" : "SIGTERM";
+                         });
+
+TEST_P(CliStop, EndsAfterTheStepAndExports) {
   Process process(path(""), endless());
   ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
   process.kill(GetParam());
@@ -39,7 +43,7 @@ TEST_P(CliInterruption, EndsAfterTheStepAndExports) {
   EXPECT_THAT(names_in("nvme"), IsEmpty());
 }
 
-TEST_P(CliInterruption, DiesOfTheSecondSignal) {
+TEST_P(CliStop, DiesOfTheSecondSignal) {
   Process process(path(""), endless());
   ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
   process.kill(GetParam());
@@ -48,10 +52,7 @@ TEST_P(CliInterruption, DiesOfTheSecondSignal) {
   EXPECT_TRUE(result.signal == GetParam() || result.exit_code == 128 + GetParam());
 }
 
-class CliFault : public CliInterruption {};
-INSTANTIATE_TEST_SUITE_P(Once, CliFault, testing::Values(0));
-
-TEST_P(CliFault, ReclaimsWhatAKilledRunLeft) {
+TEST_F(CliFault, ReclaimsWhatAKilledRunLeft) {
   {
     Process process(path(""), endless());
     ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
@@ -65,7 +66,7 @@ TEST_P(CliFault, ReclaimsWhatAKilledRunLeft) {
   EXPECT_THAT(names_in("nvme"), IsEmpty());
 }
 
-TEST_P(CliFault, SharesADriveWithAnotherRun) {
+TEST_F(CliFault, SharesADriveWithAnotherRun) {
   Process first(path(""), endless());
   ASSERT_TRUE(first.wait_for_output("step 1/")) << first.err();
   const ProcessResult second = run(train({"output_dir=" + path("second").string()}));
@@ -77,38 +78,45 @@ TEST_P(CliFault, SharesADriveWithAnotherRun) {
   EXPECT_THAT(names_in("nvme"), IsEmpty());
 }
 
-TEST_P(CliFault, GivesTheSameModelWithoutLockedMemory) {
+TEST_F(CliFault, GivesTheSameModelWithoutLockedMemory) {
   ASSERT_EQ(run(train()).exit_code, 0);
-  const ProcessResult bare = run(train({"output_dir=" + path("bare").string()}), {.limits = {{RLIMIT_MEMLOCK, 0}}, .environment = {}});
+  const ProcessResult bare = run(train({"output_dir=" + path("bare").string()}),
+                                 {.limits = {{RLIMIT_MEMLOCK, 0}}, .environment = {}});
   EXPECT_EQ(bare.exit_code, 0) << bare.err;
   EXPECT_THAT(bare.out, HasSubstr("io: "));
   EXPECT_EQ(text("bare/export/model.safetensors"), text("out/export/model.safetensors"));
 }
 
-TEST_P(CliFault, LeavesNothingOfAnExportThatDoesNotFit) {
+TEST_F(CliFault, LeavesNothingOfAnExportThatDoesNotFit) {
   const auto size = fs::file_size(path("model/model.safetensors"));
-  const ProcessResult result = run(train({"offload.optimizer={cpu: 1}"}), {.limits = {{RLIMIT_FSIZE, size / 2}}, .environment = {}});
+  const ProcessResult result = run(train({"offload.optimizer={cpu: 1}"}),
+                                   {.limits = {{RLIMIT_FSIZE, size / 2}}, .environment = {}});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write"), HasSubstr("model.safetensors"), HasSubstr("free")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("cannot write"), HasSubstr("model.safetensors"), HasSubstr("free")));
   EXPECT_THAT(result.out, HasSubstr("step 3/3"));
   EXPECT_THAT(names_in("out"), ElementsAre("metrics.jsonl", "resolved_config.yaml"));
 }
 
-TEST_P(CliFault, RefusesADriveFileThatMayNotGrow) {
-  const ProcessResult result = run(train(), {.limits = {{RLIMIT_FSIZE, 64 * 1024}}, .environment = {}});
+TEST_F(CliFault, RefusesADriveFileThatMayNotGrow) {
+  const ProcessResult result =
+      run(train(), {.limits = {{RLIMIT_FSIZE, 64 * 1024}}, .environment = {}});
   EXPECT_NE(result.exit_code, 0);
   EXPECT_THAT(result.err, HasSubstr("offload.nvme_paths"));
   EXPECT_THAT(names_in("nvme"), IsEmpty());
 }
 
-TEST_P(CliFault, GoesOnWhenTheDiskOfItsMetricsIsFull) {
+TEST_F(CliFault, GoesOnWhenTheDiskOfItsMetricsIsFull) {
   if (!can_mount()) GTEST_SKIP() << "no mount namespaces here";
   fs::create_directories(path("out"));
-  std::vector<std::string> arguments = command(train({"max_steps=60", "export_dir=" + path("model-out").string()}));
+  std::vector<std::string> arguments =
+      command(train({"max_steps=60", "export_dir=" + path("model-out").string()}));
   arguments.insert(arguments.begin(), path("out"));
-  const ProcessResult result = run_with_mounts("mount -t tmpfs -o size=16k none \"$1\"\nshift\nexec \"$@\"", arguments);
+  const ProcessResult result =
+      run_with_mounts("mount -t tmpfs -o size=16k none \"$1\"\nshift\nexec \"$@\"", arguments);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("! cannot write"), HasSubstr("No space left on device"), HasSubstr("step 60/60")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("! cannot write"), HasSubstr("No space left on device"),
+                                HasSubstr("step 60/60")));
   EXPECT_EQ(run({"inspect", path("model-out")}).exit_code, 0);
 }
 

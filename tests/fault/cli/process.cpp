@@ -50,7 +50,8 @@ int created(const fs::path& path) {
 
 }  // namespace
 
-Process::Process(const fs::path& output_folder, std::vector<std::string> arguments, const ProcessOptions& options) {
+Process::Process(const fs::path& output_folder, std::vector<std::string> arguments,
+                 const ProcessOptions& options) {
   const std::string name = "process-" + std::to_string(number_of_processes());
   out_ = output_folder / (name + ".out");
   err_ = output_folder / (name + ".err");

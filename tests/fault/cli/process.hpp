@@ -1,6 +1,6 @@
 #pragma once
-// A Process is one run of a program: its output goes to two files, so that a test can look at it while it runs.
-// Thread contract: one thread. Destroyed while running, it is killed.
+// A Process is one run of a program: its output goes to two files, so that a test can look at it
+// while it runs. Thread contract: one thread. Destroyed while running, it is killed.
 
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -26,7 +26,8 @@ struct ProcessResult {
 
 class Process {
  public:
-  Process(const std::filesystem::path& output_folder, std::vector<std::string> arguments, const ProcessOptions& options = {});
+  Process(const std::filesystem::path& output_folder, std::vector<std::string> arguments,
+          const ProcessOptions& options = {});
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

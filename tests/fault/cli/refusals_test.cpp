@@ -16,16 +16,18 @@ class CliRefusal : public CliTest {
  protected:
   void SetUp() override {
     make_inputs();
-    if (IsSkipped() || HasFatalFailure()) return;
+    if (HasFatalFailure()) return;
     if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
   }
   // Nothing was left in the way of the next try.
   void expect_no_trace() const {
     EXPECT_THAT(names_in("nvme"), IsEmpty());
     EXPECT_FALSE(fs::exists(path("out/export")));
-    for (const std::string& name : names_in("out")) EXPECT_EQ(name.find(".tmp-"), std::string::npos) << name;
+    for (const std::string& name : names_in("out"))
+      EXPECT_EQ(name.find(".tmp-"), std::string::npos) << name;
   }
-  void expect_refused(const std::vector<std::string>& overrides, int exit_code, const testing::Matcher<std::string>& message) {
+  void expect_refused(const std::vector<std::string>& overrides, int exit_code,
+                      const testing::Matcher<std::string>& message) {
     const ProcessResult result = run(train(overrides));
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
     EXPECT_THAT(result.err, message);
@@ -52,28 +54,33 @@ TEST_F(CliTest, RefusesAConfigWithoutAModel) {
 }
 
 TEST_F(CliRefusal, NamesTheNearestKey) {
-  expect_refused({"learning_rat=1"}, exit_usage, AllOf(HasSubstr("learning_rat"), HasSubstr("learning_rate")));
+  expect_refused({"learning_rat=1"}, exit_usage,
+                 AllOf(HasSubstr("learning_rat"), HasSubstr("learning_rate")));
 }
 
 TEST_F(CliRefusal, NamesAModelFolderThatIsNotThere) {
-  expect_refused({"model_name_or_path=org/absent"}, exit_usage, HasSubstr("model_name_or_path: org/absent is no folder"));
+  expect_refused({"model_name_or_path=org/absent"}, exit_usage,
+                 HasSubstr("model_name_or_path: org/absent is no folder"));
 }
 
 TEST_F(CliRefusal, NamesADatasetThatIsMissing) {
   expect_refused({"dataset=[]"}, exit_usage, HasSubstr("dataset names no token shard"));
   expect_refused({"dataset=absent.tok"}, exit_usage, HasSubstr("dataset: absent.tok is no file"));
-  expect_refused({"eval_dataset=absent.tok"}, exit_usage, HasSubstr("eval_dataset: absent.tok is no file"));
+  expect_refused({"eval_dataset=absent.tok"}, exit_usage,
+                 HasSubstr("eval_dataset: absent.tok is no file"));
   EXPECT_FALSE(fs::exists(path("out/resolved_config.yaml"))) << "refused before planning";
 }
 
 TEST_F(CliRefusal, EvaluatesNothingWithoutHeldOutData) {
-  const ProcessResult result = run({"eval", path("run.yaml"), "eval_dataset=[]", "eval_strategy=no"});
+  const ProcessResult result =
+      run({"eval", path("run.yaml"), "eval_dataset=[]", "eval_strategy=no"});
   EXPECT_EQ(result.exit_code, exit_usage);
   EXPECT_THAT(result.err, HasSubstr("eval_dataset names no token shard"));
 }
 
 TEST_F(CliRefusal, RefusesAVocabularyThatIsNotTheModels) {
-  ASSERT_EQ(run({"make-model", path("small"), "--preset", "tiny", "--vocab-size", "100"}).exit_code, 0);
+  ASSERT_EQ(run({"make-model", path("small"), "--preset", "tiny", "--vocab-size", "100"}).exit_code,
+            0);
   expect_refused({"model_name_or_path=" + path("small").string()}, exit_usage,
                  AllOf(HasSubstr("vocabulary of 257"), HasSubstr("has 100")));
 }
@@ -101,16 +108,18 @@ TEST_F(CliRefusal, NamesADriveThatCannotBeWritten) {
   if (!can_mount()) GTEST_SKIP() << "no mount namespaces here";
   std::vector<std::string> arguments = command(train());
   arguments.insert(arguments.begin(), path("nvme"));
-  const ProcessResult result =
-      run_with_mounts("mount --bind \"$1\" \"$1\"\nmount -o remount,bind,ro \"$1\"\nshift\nexec \"$@\"", arguments);
+  const ProcessResult result = run_with_mounts(
+      "mount --bind \"$1\" \"$1\"\nmount -o remount,bind,ro \"$1\"\nshift\nexec \"$@\"", arguments);
   EXPECT_EQ(result.exit_code, exit_usage) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("cannot be written"), HasSubstr("Read-only file system")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("cannot be written"), HasSubstr("Read-only file system")));
   expect_no_trace();
 }
 
 TEST_F(CliRefusal, SaysWhatATierNeedsThatIsTooSmall) {
   expect_refused({"offload.gpu_limit=100KiB"}, exit_failure,
-                 AllOf(HasSubstr("tier gpu needs"), HasSubstr("largest:"), HasSubstr("raise offload.gpu_limit")));
+                 AllOf(HasSubstr("tier gpu needs"), HasSubstr("largest:"),
+                       HasSubstr("raise offload.gpu_limit")));
 }
 
 TEST_F(CliRefusal, RefusesRowsLongerThanTheModelKnows) {
@@ -129,7 +138,8 @@ TEST_F(CliRefusal, FindsATruncatedShard) {
 }
 
 TEST_F(CliRefusal, FindsATruncatedModelFile) {
-  fs::resize_file(path("model/model.safetensors"), fs::file_size(path("model/model.safetensors")) - 2);
+  fs::resize_file(path("model/model.safetensors"),
+                  fs::file_size(path("model/model.safetensors")) - 2);
   expect_refused({}, exit_failure, HasSubstr("model.safetensors"));
   EXPECT_NE(run({"inspect", path("model")}).exit_code, 0);
 }
@@ -155,9 +165,11 @@ TEST_F(CliRefusal, WarnsOfAModelWithoutATokenizer) {
 TEST_F(CliRefusal, FindsTooLittleRoomForTheExportBeforeTraining) {
   if (!can_mount()) GTEST_SKIP() << "no mount namespaces here";
   fs::create_directories(path("full"));
-  std::vector<std::string> arguments = command(train({"export_dir=" + path("full/export").string()}));
+  std::vector<std::string> arguments =
+      command(train({"export_dir=" + path("full/export").string()}));
   arguments.insert(arguments.begin(), path("full"));
-  const ProcessResult result = run_with_mounts("mount -t tmpfs -o size=64k none \"$1\"\nshift\nexec \"$@\"", arguments);
+  const ProcessResult result =
+      run_with_mounts("mount -t tmpfs -o size=64k none \"$1\"\nshift\nexec \"$@\"", arguments);
   EXPECT_EQ(result.exit_code, exit_failure);
   EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write a model folder"), HasSubstr("are free")));
   EXPECT_EQ(result.out.find("step 1/"), std::string::npos);

@@ -1,4 +1,5 @@
-// A hundred steps against torch.optim.AdamW and clip_grad_norm_ (make_goldens.py), through plan and executor.
+// A hundred steps against torch.optim.AdamW and clip_grad_norm_ (make_goldens.py), through plan and
+// executor.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,8 @@ using testing::GoldenFile;
 using testing::GradientRun;
 
 constexpr std::size_t num_steps = 100, stride = 331;
-// Both sides round each fp32 operation, not always the same ones: errors grow with the walk of the weights, all below 1.
+// Both sides round each fp32 operation, not always the same ones: errors grow with the walk of the
+// weights, all below 1.
 constexpr double weight_tolerance = 1e-6, moment_tolerance = 1e-6, norm_tolerance = 1e-6;
 
 struct Options {
@@ -37,15 +39,18 @@ class Golden {
     const Role roles[] = {Role::master, Role::moment1, Role::moment2};
     for (std::size_t row = 0; row < 3; ++row)
       expect_row(run.read(roles[row], block), &values_[(step * 3 + row) * samples_],
-                 row == 0 ? weight_tolerance : moment_tolerance, what + " " + std::string(role_name(roles[row])));
+                 row == 0 ? weight_tolerance : moment_tolerance,
+                 what + " " + std::string(role_name(roles[row])));
   }
 
  private:
-  void expect_row(const std::vector<float>& got, const double* golden, double tolerance, const std::string& what) const {
+  void expect_row(const std::vector<float>& got, const double* golden, double tolerance,
+                  const std::string& what) const {
     double largest = 0;
     for (std::size_t i = 0; i < samples_; ++i) largest = std::max(largest, std::abs(golden[i]));
     for (std::size_t i = 0; i < samples_; ++i)
-      ASSERT_NEAR(static_cast<double>(got.at(i * stride)), golden[i], tolerance * largest) << what << " element " << i * stride;
+      ASSERT_NEAR(static_cast<double>(got.at(i * stride)), golden[i], tolerance * largest)
+          << what << " element " << i * stride;
   }
   std::vector<double> values_;
   std::size_t samples_;
@@ -53,7 +58,9 @@ class Golden {
 
 class AdamWFollowsTorch : public ::testing::TestWithParam<std::string> {
  protected:
-  static std::unique_ptr<Kernels> kernels() { return GetParam() == "ref" ? make_ref_kernels() : make_cpu_kernels({}); }
+  static std::unique_ptr<Kernels> kernels() {
+    return GetParam() == "ref" ? make_ref_kernels() : make_cpu_kernels({});
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Kernels, AdamWFollowsTorch, ::testing::Values("ref", "cpu"),
                          [](const auto& chosen) { return chosen.param; });
@@ -68,8 +75,10 @@ TEST_P(AdamWFollowsTorch, ForAHundredStepsInMasterMomentsAndNorm) {
     GradientRun run(options.adamw, options.gradient_size, kernels());
     for (std::size_t step = 0; step < num_steps; ++step) {
       const auto count = static_cast<std::int64_t>(step + 1);
-      const StepResult result = run.step({count, options.learning_rate, options.max_norm, NonFinitePolicy::stop});
-      ASSERT_NEAR(result.grad_norm, norms[step], norm_tolerance * norms[step]) << name << " step " << count;
+      const StepResult result =
+          run.step({count, options.learning_rate, options.max_norm, NonFinitePolicy::stop});
+      ASSERT_NEAR(result.grad_norm, norms[step], norm_tolerance * norms[step])
+          << name << " step " << count;
       const std::string what = name + " step " + std::to_string(count);
       decayed.expect(run, 0, step, what);
       plain.expect(run, 1, step, what);
@@ -87,7 +96,8 @@ TEST_P(AdamWFollowsTorch, WithGradientsOfNormTwoHundredClippedToOne) {
 TEST_P(AdamWFollowsTorch, LeavesTheWorkingWeightEqualToTheMaster) {
   GradientRun run({}, 1, kernels());
   run.step({1, 1e-3f, 1, NonFinitePolicy::stop});
-  for (const int block : {0, 1}) EXPECT_EQ(run.read(Role::weight, block), run.read(Role::master, block));
+  for (const int block : {0, 1})
+    EXPECT_EQ(run.read(Role::weight, block), run.read(Role::master, block));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ class GoldenFile {
   std::vector<std::string> cases() const {
     std::vector<std::string> names;
     for (const TensorEntry& entry : reader_.tensors())
-      if (entry.name.ends_with(".options")) names.push_back(entry.name.substr(0, entry.name.rfind('.')));
+      if (entry.name.ends_with(".options"))
+        names.push_back(entry.name.substr(0, entry.name.rfind('.')));
     return names;
   }
 

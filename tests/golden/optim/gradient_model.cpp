@@ -26,9 +26,12 @@ Program make_program() {
   loss.block = 0;
   loss.micro_batch = 0;
   loss.name = "loss";
-  for (const auto& [block, count] : {std::pair{0, decayed_elements}, std::pair{1, plain_elements}}) {
-    loss.uses.push_back({program.add(shard_of(Role::weight, block, DType::f32, count)), Access::read});
-    loss.uses.push_back({program.add(shard_of(Role::gradient, block, DType::f32, count)), Access::accumulate});
+  for (const auto& [block, count] :
+       {std::pair{0, decayed_elements}, std::pair{1, plain_elements}}) {
+    loss.uses.push_back(
+        {program.add(shard_of(Role::weight, block, DType::f32, count)), Access::read});
+    loss.uses.push_back(
+        {program.add(shard_of(Role::gradient, block, DType::f32, count)), Access::accumulate});
   }
   Shard metric = shard_of(Role::metric, 0, DType::f64, 1);
   metric.micro_batch = 0;
@@ -61,7 +64,8 @@ void GradientModel::run(const Segment&, const SegmentViews& views, const StepArg
   *views.uses[4].as<double>() = 0;
 }
 
-GradientRun::GradientRun(const AdamWConfig& config, float gradient_size, std::unique_ptr<Kernels> kernels)
+GradientRun::GradientRun(const AdamWConfig& config, float gradient_size,
+                         std::unique_ptr<Kernels> kernels)
     : kernels_(std::move(kernels)),
       model_(gradient_size),
       optimizer_(config, {{{0, decayed_elements}}, {}}, *kernels_),
@@ -70,9 +74,10 @@ GradientRun::GradientRun(const AdamWConfig& config, float gradient_size, std::un
       device_(make_host_device({})),
       memory_(*device_, plan_.tier_bytes[0], plan_.tier_bytes[1]),
       state_(program_, plan_, *device_, memory_, nullptr),
-      executor_(program_, plan_,
-                {device_.get(), &memory_, nullptr, kernels_.get(), kernels_.get(), &model_, &optimizer_},
-                {ExecutionMode::serial}) {
+      executor_(
+          program_, plan_,
+          {device_.get(), &memory_, nullptr, kernels_.get(), kernels_.get(), &model_, &optimizer_},
+          {ExecutionMode::serial}) {
   initialise();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A Program of two blocks whose gradients are given: what an optimizer needs to be tested through the executor, norm,
-// clipping and tiles included.
+// A Program of two blocks whose gradients are given: what an optimizer needs to be tested through
+// the executor, norm, clipping and tiles included.
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,8 @@
 
 namespace strata::testing {
 
-inline constexpr std::int64_t decayed_elements = 5000, plain_elements = 3000;  // the first is two tiles
+inline constexpr std::int64_t decayed_elements = 5000,
+                              plain_elements = 3000;  // the first is two tiles
 
 // make_goldens.py: uniform in [-0.5, 0.5), exact in fp32.
 float counter_value(std::uint32_t stream, std::uint32_t counter);
@@ -24,7 +25,8 @@ float counter_value(std::uint32_t stream, std::uint32_t counter);
 class GradientModel : public SegmentRunner {
  public:
   explicit GradientModel(float size) : size_(size) {}
-  void run(const Segment& segment, const SegmentViews& views, const StepArgs& args, Stream& stream) override;
+  void run(const Segment& segment, const SegmentViews& views, const StepArgs& args,
+           Stream& stream) override;
 
  private:
   float size_;

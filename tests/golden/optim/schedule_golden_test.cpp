@@ -1,10 +1,9 @@
 // Learning rates against transformers' get_scheduler (make_goldens.py).
 
-#include "strata/optim/schedule.hpp"
-
 #include <gtest/gtest.h>
 
 #include "golden/optim/golden_file.hpp"
+#include "strata/optim/schedule.hpp"
 
 namespace strata {
 namespace {
@@ -30,7 +29,8 @@ TEST(LearningRateSchedule, FollowsTransformersInEveryStep) {
     const LearningRateSchedule schedule = schedule_of(name, goldens.read(name + ".options"));
     const std::vector<double> rates = goldens.read(name + ".rates");
     for (std::size_t step = 0; step < rates.size(); ++step)
-      EXPECT_NEAR(schedule.rate(static_cast<std::int64_t>(step)), rates[step], tolerance) << name << " step " << step;
+      EXPECT_NEAR(schedule.rate(static_cast<std::int64_t>(step)), rates[step], tolerance)
+          << name << " step " << step;
   }
 }
 

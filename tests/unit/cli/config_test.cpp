@@ -316,6 +316,14 @@ TEST(Config, WarnsOfRenamedKeysAndFollowsThem) {
                           "'no_cuda' in run.yaml line 4 is now called 'use_cpu'"));
 }
 
+TEST(Config, WarnsOfAnEvaluationBatchThatIsNotUsed) {
+  EXPECT_THAT(parse("per_device_eval_batch_size: 8").warnings,
+              ElementsAre(HasSubstr("per_device_eval_batch_size: 8 is not used")));
+  EXPECT_THAT(parse("per_device_eval_batch_size: 8\nper_device_train_batch_size: 8").warnings,
+              testing::IsEmpty());
+  EXPECT_THAT(parse("per_device_train_batch_size: 8").warnings, testing::IsEmpty());
+}
+
 TEST(Config, NeverTakesAWarmupRatioForSteps) {
   EXPECT_THAT(error_of("warmup_ratio: 1.0"), HasSubstr("warmup_ratio in run.yaml line 1"));
   EXPECT_EQ(parse("warmup_ratio: 0.0\nwarmup_steps: 100\n").warmup_steps, 100);

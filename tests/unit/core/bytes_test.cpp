@@ -24,7 +24,8 @@ TEST(Bytes, RefusesWhatIsNoSizeAndQuotesIt) {
       parse_bytes(text);
       ADD_FAILURE() << "accepted " << text;
     } catch (const ConfigError& error) {
-      EXPECT_NE(std::string(error.what()).find(std::string("'") + text + "'"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(std::string("'") + text + "'"), std::string::npos)
+          << error.what();
     }
   }
 }

@@ -27,8 +27,10 @@ TEST(Bfloat16, RoundsWorkingWeightsHalfUpInMagnitude) {
 TEST(Bfloat16, KeepsNotANumberAndOverflowsToInfinity) {
   EXPECT_TRUE(std::isnan(to_float(to_bfloat16(from_bits(0x7f800001)))));
   EXPECT_TRUE(std::isnan(to_float(to_bfloat16(std::numeric_limits<float>::quiet_NaN()))));
-  EXPECT_EQ(to_float(to_bfloat16(std::numeric_limits<float>::max())), std::numeric_limits<float>::infinity());
-  EXPECT_EQ(to_float(to_bfloat16(-std::numeric_limits<float>::infinity())), -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(to_float(to_bfloat16(std::numeric_limits<float>::max())),
+            std::numeric_limits<float>::infinity());
+  EXPECT_EQ(to_float(to_bfloat16(-std::numeric_limits<float>::infinity())),
+            -std::numeric_limits<float>::infinity());
 }
 
 TEST(Bfloat16, GivesBackWhatItHolds) {

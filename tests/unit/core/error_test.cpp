@@ -9,7 +9,9 @@
 namespace strata {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(OutOfMemory, SaysWhereHowMuchAndWhatToDo) {
   const OutOfMemory error("tier cpu", 3 << 20, 1 << 20, "move more to nvme");
@@ -27,7 +29,8 @@ TEST(Check, ThrowsWithActionSubjectAndReason) {
     check(-1, "write", "some/file");
     FAIL() << "no error";
   } catch (const SystemError& error) {
-    EXPECT_TRUE(contains(error.what(), "cannot write some/file: No space left on device")) << error.what();
+    EXPECT_TRUE(contains(error.what(), "cannot write some/file: No space left on device"))
+        << error.what();
     EXPECT_EQ(error.error_number(), ENOSPC);
   }
   EXPECT_EQ(check(3, "read", "x"), 3);

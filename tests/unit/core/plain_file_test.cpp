@@ -27,9 +27,9 @@ class PlainFileTest : public testing::Test {
   fs::path path(const std::string& name) const { return folder_ / name; }
 
  private:
-  const fs::path folder_ = fs::path(testing::TempDir()) /
-                           (std::string("plain_file_") +
-                            testing::UnitTest::GetInstance()->current_test_info()->name());
+  const fs::path folder_ =
+      fs::path(testing::TempDir()) /
+      (std::string("plain_file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 template <typename Action>
@@ -71,7 +71,8 @@ TEST_F(PlainFileTest, OpensNeitherFoldersNorPipes) {
 TEST_F(PlainFileTest, SaysWhereAFileEndsTooEarly) {
   write_text_file(path("a"), "12345");
   std::array<std::byte, 4> target{};
-  EXPECT_THAT(message_of([&] { PlainFile::open(path("a")).read(3, target); }), HasSubstr("ends at byte 5, 2 bytes short"));
+  EXPECT_THAT(message_of([&] { PlainFile::open(path("a")).read(3, target); }),
+              HasSubstr("ends at byte 5, 2 bytes short"));
 }
 
 TEST_F(PlainFileTest, RefusesATextBeyondItsLimit) {

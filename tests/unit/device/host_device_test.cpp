@@ -1,5 +1,3 @@
-#include "strata/device/device.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,12 +6,14 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/device/device.hpp"
 
 namespace strata {
 namespace {
 
 bool all_zero(const Slab& slab) {
-  return std::all_of(slab.data(), slab.data() + slab.bytes(), [](std::byte b) { return b == std::byte{0}; });
+  return std::all_of(slab.data(), slab.data() + slab.bytes(),
+                     [](std::byte b) { return b == std::byte{0}; });
 }
 
 TEST(HostDevice, GivesZeroedSlabsAlignedForHugePages) {
@@ -57,7 +57,8 @@ TEST(HostDevice, RefusesMoreThanItsCapacity) {
 }
 
 TEST(HostDevice, TakesAtLeastTheTimeOfASlowedLink) {
-  auto device = make_host_device({.host_to_device_bytes_per_s = 100e6, .device_to_host_bytes_per_s = 50e6});
+  auto device =
+      make_host_device({.host_to_device_bytes_per_s = 100e6, .device_to_host_bytes_per_s = 50e6});
   auto stream = device->make_stream("slow");
   Slab host = device->allocate_pinned(MiB), memory = device->allocate(MiB);
   const auto seconds_of = [&](std::byte* target, const std::byte* source, CopyKind kind) {

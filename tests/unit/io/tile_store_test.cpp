@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "contract/io/io_testing.hpp"
+#include "io/store/scratch_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/topology/topology.hpp"
@@ -99,6 +100,16 @@ TEST_F(TileStoreTest, ReclaimsWhatADeadRunLeftBehindAndSaysSo) {
   EXPECT_FALSE(fs::exists(stale));
   EXPECT_TRUE(fs::exists(directory_.file("notes.txt")));
   EXPECT_THAT(store->describe(), HasSubstr("removed 1 scratch files of dead runs"));
+}
+
+TEST_F(TileStoreTest, CountsWhatDeadRunsLeftAndLeavesItThere) {
+  const auto live = make(64 * KiB);
+  const std::string dead = directory_.file("strata-scratch-1-0.tiles");
+  std::ofstream(dead) << std::string(256 * KiB, 'x') << std::flush;
+  const DeadFiles found = dead_scratch_files(directory_.path());
+  EXPECT_EQ(found.num_files, 1);
+  EXPECT_GE(found.bytes, 256 * KiB);
+  EXPECT_TRUE(fs::exists(dead));
 }
 
 TEST_F(TileStoreTest, ReclaimsTheFileOfAProcessThatWasKilled) {

@@ -7,8 +7,9 @@
 namespace strata {
 namespace {
 
-constexpr ScheduleKind kinds[] = {ScheduleKind::linear, ScheduleKind::cosine, ScheduleKind::constant,
-                                  ScheduleKind::constant_with_warmup, ScheduleKind::warmup_stable_decay};
+constexpr ScheduleKind kinds[] = {ScheduleKind::linear, ScheduleKind::cosine,
+                                  ScheduleKind::constant, ScheduleKind::constant_with_warmup,
+                                  ScheduleKind::warmup_stable_decay};
 
 TEST(LearningRateSchedule, IsReadByItsTransformersName) {
   EXPECT_EQ(parse_schedule("linear"), ScheduleKind::linear);
@@ -24,7 +25,8 @@ TEST(LearningRateSchedule, RefusesAnotherNameAndListsTheKnown) {
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
     const std::string text = error.what();
-    for (const char* part : {"'polynomial'", "linear", "cosine", "constant_with_warmup", "warmup_stable_decay"})
+    for (const char* part :
+         {"'polynomial'", "linear", "cosine", "constant_with_warmup", "warmup_stable_decay"})
       EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }

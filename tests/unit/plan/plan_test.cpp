@@ -47,7 +47,9 @@ TEST(Plan, VerifiesForEachPlacementInOneTier) {
 
 TEST(Plan, VerifiesForRandomPlacementsAndSlotCounts) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
-    const ToyShape shape{.layers = 1 + static_cast<int>(seed % 5), .micro_batches = 1 + static_cast<int>(seed % 3), .tied = seed % 2 == 0};
+    const ToyShape shape{.layers = 1 + static_cast<int>(seed % 5),
+                         .micro_batches = 1 + static_cast<int>(seed % 3),
+                         .tied = seed % 2 == 0};
     const Program program = make_toy_program(shape);
     Policy policy = random_policy(seed);
     if (seed % 4 == 3) policy.update_order = UpdateOrder::during_backward;
@@ -77,9 +79,11 @@ TEST(Plan, SpreadsFractionsOverTheSchedule) {
   const Plan plan = make_plan(program, roomy_limits(), policy);
   for (const Shard& shard : program.shards) {
     if (shard.role != Role::moment1 || plan.homes[shard.id.index()].size() < 3) continue;
-    const auto on_nvme = std::ranges::count(plan.homes[shard.id.index()], Tier::nvme, &Region::tier);
+    const auto on_nvme =
+        std::ranges::count(plan.homes[shard.id.index()], Tier::nvme, &Region::tier);
     EXPECT_GE(on_nvme, 1) << shard.name;
-    EXPECT_LT(on_nvme, static_cast<std::ptrdiff_t>(plan.homes[shard.id.index()].size())) << shard.name;
+    EXPECT_LT(on_nvme, static_cast<std::ptrdiff_t>(plan.homes[shard.id.index()].size()))
+        << shard.name;
   }
 }
 
@@ -88,7 +92,8 @@ TEST(Plan, StripesNvmeOverDrivesByBandwidth) {
   TierLimits limits = roomy_limits(2);
   limits.drive_weights = {3, 1};
   const Plan plan = make_plan(program, limits, all_on(Tier::nvme));
-  EXPECT_NEAR(static_cast<double>(plan.drive_bytes[0]) / static_cast<double>(plan.drive_bytes[1]), 3.0, 0.1);
+  EXPECT_NEAR(static_cast<double>(plan.drive_bytes[0]) / static_cast<double>(plan.drive_bytes[1]),
+              3.0, 0.1);
 }
 
 TEST(Plan, RefusesALimitOneTileTooSmallNamingTierAndContributors) {
@@ -122,10 +127,12 @@ TEST(Plan, RefusesNvmeWithoutADrive) {
 
 TEST(Plan, IsAPureFunction) {
   const Program program = make_toy_program({});
-  const Plan a = make_plan(program, roomy_limits(), random_policy(5)), b = make_plan(program, roomy_limits(), random_policy(5));
+  const Plan a = make_plan(program, roomy_limits(), random_policy(5)),
+             b = make_plan(program, roomy_limits(), random_policy(5));
   EXPECT_EQ(plan_hash(program, a), plan_hash(program, b));
   EXPECT_EQ(plan_to_json(program, a), plan_to_json(program, b));
-  EXPECT_NE(plan_hash(program, a), plan_hash(program, make_plan(program, roomy_limits(), random_policy(6))));
+  EXPECT_NE(plan_hash(program, a),
+            plan_hash(program, make_plan(program, roomy_limits(), random_policy(6))));
 }
 
 TEST(Plan, JsonHoldsEveryOpAndPeak) {
@@ -153,8 +160,27 @@ TEST(Plan, UpdatesDuringBackwardPrecedeTheNorm) {
   const Plan plan = make_plan(program, roomy_limits(), policy);
   const auto& ops = plan.schedules[0].ops;
   const auto norm = std::ranges::find(ops, OpKind::norm, &Op::kind);
-  EXPECT_EQ(std::count_if(norm, ops.end(), [](const Op& op) { return op.kind == OpKind::update; }), 0);
-  EXPECT_GT(std::count_if(ops.begin(), norm, [](const Op& op) { return op.kind == OpKind::update; }), 0);
+  EXPECT_EQ(std::count_if(norm, ops.end(), [](const Op& op) { return op.kind == OpKind::update; }),
+            0);
+  EXPECT_GT(
+      std::count_if(ops.begin(), norm, [](const Op& op) { return op.kind == OpKind::update; }), 0);
+}
+
+TEST(Plan, LetsTheNextForwardStartWhileLaterBlocksAreStillUpdated) {
+  const Program program = make_toy_program({.layers = 8});
+  for (const Tier tier : {Tier::host, Tier::nvme}) {
+    const Plan plan = make_plan(program, roomy_limits(), all_on(tier));
+    const auto& ops = plan.schedules[0].ops;
+    for (const Op& op : ops) {
+      const Segment& segment = program.segment(op.segment);
+      if (segment.kind != SegmentKind::forward) continue;
+      for (const Edge& edge : op.after) {
+        const Segment& cause = program.segment(ops[edge.op.index()].segment);
+        if (edge.steps_back != 1 || cause.kind != SegmentKind::update) continue;
+        EXPECT_EQ(cause.block, segment.block) << segment.name << " waits for " << cause.name;
+      }
+    }
+  }
 }
 
 // --- The checker finds what the planner might get wrong.
@@ -188,11 +214,14 @@ TEST_F(VerifierFinds, AForwardEdge) {
 }
 
 TEST_F(VerifierFinds, AnOpLeftOut) {
-  for (const OpKind kind : {OpKind::copy, OpKind::read, OpKind::write, OpKind::accumulate, OpKind::square, OpKind::update, OpKind::feed}) {
+  for (const OpKind kind : {OpKind::copy, OpKind::read, OpKind::write, OpKind::accumulate,
+                            OpKind::square, OpKind::update, OpKind::feed}) {
     Plan plan = plan_;
     auto& ops = plan.schedules[0].ops;
-    // The last of its kind: an early write may be one that nothing reads back, because staging still holds the tile.
-    const auto at = std::find_if(ops.rbegin(), ops.rend(), [&](const Op& op) { return op.kind == kind; });
+    // The last of its kind: an early write may be one that nothing reads back, because staging
+    // still holds the tile.
+    const auto at =
+        std::find_if(ops.rbegin(), ops.rend(), [&](const Op& op) { return op.kind == kind; });
     if (at == ops.rend()) continue;
     ops.erase(std::next(at).base());
     derive_edges(plan.schedules[0]);
@@ -221,11 +250,12 @@ TEST_F(VerifierFinds, TwoHomesThatOverlap) {
 }
 
 TEST_F(VerifierFinds, ASlotUsedTwiceAtOnce) {
-  // One slot for all weights of a class, though the plan says two: fetches must then wait, and the old edges do not say so.
+  // One slot for all weights of a class, though the plan says two: fetches must then wait, and the
+  // old edges do not say so.
   for (Op& op : train().ops)
     for (Operand& operand : op.operands)
-      if (operand.region.tier == Tier::host && operand.what.content == Content::value && op.lane == Lane::state_read &&
-          operand.access == Access::produce)
+      if (operand.region.tier == Tier::host && operand.what.content == Content::value &&
+          op.lane == Lane::state_read && operand.access == Access::produce)
         operand.region.offset = 0;
   EXPECT_FALSE(verify(program_, plan_).empty());
 }

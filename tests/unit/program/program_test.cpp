@@ -42,7 +42,8 @@ void expect_refused(const Program& program, const std::string& part) {
 
 TEST(Program, CutsModelStateIntoTilesAndLeavesTheRestWhole) {
   const Program program = small_program();
-  const ShardId weight = program.find(Role::weight, 0), activation = program.find(Role::activation, 0);
+  const ShardId weight = program.find(Role::weight, 0),
+                activation = program.find(Role::activation, 0);
   EXPECT_EQ(program.num_tiles(weight), 3);
   EXPECT_EQ(program.tile_begin(weight, 2), 8192);
   EXPECT_EQ(program.tile_count(weight, 0), 4096);

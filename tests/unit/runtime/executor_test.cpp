@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "strata/core/error.hpp"
 #include "support/policies.hpp"
+#include "support/sanitizers.hpp"
 #include "support/toy_program.hpp"
 #include "support/toy_run.hpp"
 
@@ -15,10 +18,10 @@ namespace {
 using testing::make_toy_program;
 using testing::random_policy;
 using testing::roomy_limits;
+using testing::rounds;
 using testing::run_plainly;
 using testing::run_planned;
 using testing::ToyRunOptions;
-using testing::ToyShape;
 using testing::Trajectory;
 
 void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
@@ -36,52 +39,97 @@ std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
   return make_sim_engine(options);
 }
 
-Trajectory planned(const Program& program, const Policy& policy, const ToyRunOptions& options, std::uint64_t seed = 1) {
-  const Plan plan = make_plan(program, roomy_limits(), policy);
+Plan verified_plan(const Program& program, const Policy& policy) {
+  Plan plan = make_plan(program, roomy_limits(), policy);
   EXPECT_TRUE(verify(program, plan).empty());
+  return plan;
+}
+
+std::vector<Plan> random_plans(const Program& program, int count) {
+  std::vector<Plan> plans;
+  for (int seed = 0; seed < count; ++seed)
+    plans.push_back(verified_plan(program, random_policy(static_cast<std::uint64_t>(seed))));
+  return plans;
+}
+
+Trajectory run_on_sim_disk(const Program& program, const Plan& plan, const ToyRunOptions& options,
+                           std::uint64_t seed = 1) {
   auto engine = sim_disk(seed);
   return run_planned(program, plan, engine.get(), options);
 }
 
+// Every kind of use, blocks of several tiles of which the last is short.
+Program small_program(int micro_batches) {
+  return make_toy_program({.layers = 3,
+                           .micro_batches = micro_batches,
+                           .layer_elements = 5000,
+                           .embedding_elements = 9000,
+                           .tokens = 32});
+}
+
 TEST(Executor, GivesThePlainBitsSeriallyUnderEveryPlacement) {
   for (const int micro_batches : {1, 3}) {
-    const Program program = make_toy_program({.micro_batches = micro_batches});
-    ToyRunOptions options{.steps = 6};
+    const Program program = small_program(micro_batches);
+    ToyRunOptions options{.steps = 5, .evaluate_every = 3};
     const Trajectory expected = run_plainly(program, options);
     options.executor = {ExecutionMode::serial, 0, Poison::on};
-    for (std::uint64_t seed = 0; seed < 24; ++seed)
-      expect_same(expected, planned(program, random_policy(seed), options), "placement " + std::to_string(seed));
+    for (const Plan& plan : random_plans(program, rounds(24, 8)))
+      expect_same(expected, run_on_sim_disk(program, plan, options),
+                  std::to_string(plan_hash(program, plan)));
   }
 }
 
 TEST(Executor, GivesThePlainBitsUnderTwoHundredLegalOrders) {
-  const Program program = make_toy_program({.layers = 3, .micro_batches = 2});
+  const Program program = small_program(2);
   ToyRunOptions options{.steps = 4, .evaluate_every = 3};
   const Trajectory expected = run_plainly(program, options);
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+  const std::vector<Plan> plans = random_plans(program, rounds(24, 6));
+  for (std::size_t seed = 0; seed < static_cast<std::size_t>(rounds(200, 20)); ++seed) {
     options.executor = {ExecutionMode::seeded, seed, seed % 2 == 0 ? Poison::on : Poison::off};
-    expect_same(expected, planned(program, random_policy(seed % 24), options), "order " + std::to_string(seed));
+    expect_same(expected, run_on_sim_disk(program, plans[seed % plans.size()], options),
+                "order " + std::to_string(seed));
   }
 }
 
 TEST(Executor, GivesThePlainBitsOnThreads) {
-  const Program program = make_toy_program({.layers = 3, .micro_batches = 2});
+  const Program program = small_program(2);
   ToyRunOptions options{.steps = 20};
   const Trajectory expected = run_plainly(program, options);
-  for (std::uint64_t seed = 0; seed < 24; ++seed)
-    expect_same(expected, planned(program, random_policy(seed), options, seed), "placement " + std::to_string(seed));
+  const std::vector<Plan> plans = random_plans(program, rounds(24, 6));
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    expect_same(expected, run_on_sim_disk(program, plans[i], options, i),
+                "placement " + std::to_string(i));
+}
+
+// A lane with nothing to do in a row of evaluations must not take a later step for one of them.
+TEST(Executor, KeepsIdleLanesInStepOnABusyMachine) {
+  const Program program = small_program(1);
+  const ToyRunOptions options{.steps = rounds(60, 10), .evaluate_every = 1, .evaluations = 9};
+  const Trajectory expected = run_plainly(program, options);
+  const Plan plan = verified_plan(program, testing::all_on(Tier::device));
+  std::atomic<bool> done = false;
+  std::vector<std::thread> busy;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
+    busy.emplace_back([&done] {
+      while (!done) {
+      }
+    });
+  expect_same(expected, run_on_sim_disk(program, plan, options), "busy");
+  done = true;
+  for (std::thread& thread : busy) thread.join();
 }
 
 TEST(Executor, GivesTheSameBitsWithUpdatesDuringBackward) {
-  const Program program = make_toy_program({.layers = 3, .micro_batches = 2});
+  const Program program = small_program(2);
   ToyRunOptions options{.steps = 6, .max_grad_norm = 0};
   const Trajectory expected = run_plainly(program, options);
-  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(12, 4)); ++seed) {
     Policy policy = random_policy(seed);
     policy.update_order = UpdateOrder::during_backward;
     options.executor.mode = seed % 2 == 0 ? ExecutionMode::threaded : ExecutionMode::seeded;
     options.executor.seed = seed;
-    expect_same(expected, planned(program, policy, options, seed), "placement " + std::to_string(seed));
+    expect_same(expected, run_on_sim_disk(program, verified_plan(program, policy), options, seed),
+                "placement " + std::to_string(seed));
   }
 }
 
@@ -99,7 +147,8 @@ TEST(Executor, GivesTheSameBitsOverRealFilesWithEachEngine) {
 TEST(Executor, NamesStepOpAndTileWhenAReadFails) {
   const Program program = make_toy_program({});
   const Plan plan = make_plan(program, roomy_limits(), testing::all_on(Tier::nvme));
-  for (const ExecutionMode mode : {ExecutionMode::serial, ExecutionMode::seeded, ExecutionMode::threaded}) {
+  for (const ExecutionMode mode :
+       {ExecutionMode::serial, ExecutionMode::seeded, ExecutionMode::threaded}) {
     SimOptions options;
     options.faults = {{400, EIO}};
     auto engine = make_sim_engine(options);
@@ -120,7 +169,7 @@ TEST(Executor, NamesStepOpAndTileWhenAReadFails) {
 TEST(Executor, EndsWithoutHangingWhereverAnOperationFails) {
   const Program program = make_toy_program({.layers = 2});
   const Plan plan = make_plan(program, roomy_limits(), random_policy(1));
-  for (std::uint64_t at = 40; at < 600; at += 37) {
+  for (std::uint64_t at = 40; at < 600; at += static_cast<std::uint64_t>(rounds(37, 150))) {
     SimOptions options;
     options.seed = at;
     options.latency_us_max = 50;
@@ -129,7 +178,8 @@ TEST(Executor, EndsWithoutHangingWhereverAnOperationFails) {
     try {
       run_planned(program, plan, engine.get(), {.steps = 30});
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos)
+          << error.what();
     }
   }
 }

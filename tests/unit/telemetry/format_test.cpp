@@ -22,6 +22,7 @@ StepReport report() {
           .tokens = 1876,
           .applied = true,
           .waits = {{"nvme", 0.04}, {"update", 0.11}},
+          .busy = {{"compute", 2.1}},
           .nvme_bytes_read = 1000,
           .nvme_bytes_written = 2000};
 }

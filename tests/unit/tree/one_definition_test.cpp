@@ -1,5 +1,6 @@
-// Two types of one name in namespace strata are one type to the linker, which takes either's functions for both. Compilers
-// do not notice when the definitions are in different files. What belongs to one file goes into an anonymous namespace.
+// Two types of one name in namespace strata are one type to the linker, which takes either's
+// functions for both. Compilers do not notice when the definitions are in different files. What
+// belongs to one file goes into an anonymous namespace.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,11 +19,13 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // Where each type outside of anonymous namespaces is defined, by its full name.
-std::map<std::string, std::set<std::string>> files_of_types(const std::vector<std::string>& folders) {
+std::map<std::string, std::set<std::string>> files_of_types(
+    const std::vector<std::string>& folders) {
   std::map<std::string, std::set<std::string>> files;
   for (const fs::path& file : files_below(folders)) {
     if (!has_extension(file, {".hpp", ".h", ".cpp", ".cu", ".cuh"})) continue;
-    for (const TypeDefinition& type : SourceScanner(read_text(file)).types()) {
+    const std::vector<TypeDefinition> types = SourceScanner(read_text(file)).types();
+    for (const TypeDefinition& type : types) {
       if (type.scope.find("(anonymous)") == std::string::npos)
         files[type.scope + "::" + type.name].insert(file.string());
     }
@@ -30,7 +33,8 @@ std::map<std::string, std::set<std::string>> files_of_types(const std::vector<st
   return files;
 }
 
-std::vector<std::string> defined_twice(const std::map<std::string, std::set<std::string>>& files_of) {
+std::vector<std::string> defined_twice(
+    const std::map<std::string, std::set<std::string>>& files_of) {
   std::vector<std::string> found;
   for (const auto& [name, files] : files_of) {
     if (files.size() < 2) continue;
@@ -43,12 +47,18 @@ std::vector<std::string> defined_twice(const std::map<std::string, std::set<std:
 
 std::vector<std::string> names_in(const std::string& text) {
   std::vector<std::string> names;
-  for (const TypeDefinition& type : SourceScanner(text).types()) names.push_back(type.scope + "::" + type.name);
+  const std::vector<TypeDefinition> types = SourceScanner(text).types();
+  for (const TypeDefinition& type : types) names.push_back(type.scope + "::" + type.name);
   return names;
 }
 
 TEST(OneDefinition, EachTypeOfTheProductIsDefinedInOneFile) {
   EXPECT_THAT(defined_twice(files_of_types({"include", "src", "io", "kernels"})), IsEmpty());
+}
+
+TEST(OneDefinition, NamesATypeOfTwoFilesWithBoth) {
+  EXPECT_THAT(defined_twice({{"strata::A", {"a.cpp", "b.cpp"}}, {"strata::B", {"b.cpp"}}}),
+              ElementsAre("strata::A in a.cpp b.cpp"));
 }
 
 TEST(OneDefinition, IsReadFromRealFiles) {
@@ -58,9 +68,11 @@ TEST(OneDefinition, IsReadFromRealFiles) {
 }
 
 TEST(SourceScanner, FindsTypesWithTheirNamespace) {
-  EXPECT_THAT(names_in("namespace strata { struct A {}; enum class B : int { x }; namespace cpu { class C final : A {}; } }"),
+  EXPECT_THAT(names_in("namespace strata { struct A {}; enum class B : int { x }; namespace cpu { "
+                       "class C final : A {}; } }"),
               ElementsAre("strata::A", "strata::B", "strata::cpu::C"));
-  EXPECT_THAT(names_in("namespace strata { template <typename T, class U = X<T>> class D {}; }"), ElementsAre("strata::D"));
+  EXPECT_THAT(names_in("namespace strata { template <typename T, class U = X<T>> class D {}; }"),
+              ElementsAre("strata::D"));
 }
 
 TEST(SourceScanner, TellsAnonymousNamespacesApart) {
@@ -69,15 +81,18 @@ TEST(SourceScanner, TellsAnonymousNamespacesApart) {
 }
 
 TEST(SourceScanner, LeavesOutWhatDefinesNothingAtNamespaceScope) {
-  EXPECT_THAT(names_in("namespace strata { struct A; class B { struct Inner {}; }; struct B::Later {}; "
-                       "void f() { struct Local {}; } using C = A; }"),
-              ElementsAre("strata::B"));
+  EXPECT_THAT(
+      names_in("namespace strata { struct A; class B { struct Inner {}; }; struct B::Later {}; "
+               "void f() { struct Local {}; } using C = A; }"),
+      ElementsAre("strata::B"));
 }
 
 TEST(SourceScanner, LooksIntoNeitherCommentsNorLiteralsNorMacros) {
-  EXPECT_THAT(names_in("namespace strata {\n// struct A {\n/* struct B { */\n#define C \\\n  struct C {\n"
-                       "const char* d = \"struct D {\"; char e = '{'; int f = 1'000; auto g = R\"x(struct G {)x\";\nstruct H {};\n}"),
-              ElementsAre("strata::H"));
+  EXPECT_THAT(
+      names_in("namespace strata {\n// struct A {\n/* struct B { */\n#define C \\\n  struct C {\n"
+               "const char* d = \"struct D {\"; char e = '{'; int f = 1'000; auto g = R\"x(struct "
+               "G {)x\";\nstruct H {};\n}"),
+      ElementsAre("strata::H"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
-// Enough of C++ to find the types that a file defines, and in which namespace: comments, literals and preprocessor lines go,
-// braces nest, a brace belongs to the statement before it. Thread contract: pure.
+// Enough of C++ to find the types that a file defines, and in which namespace: comments, literals
+// and preprocessor lines go, braces nest, a brace belongs to the statement before it. Thread
+// contract: pure.
 
 #include <algorithm>
 #include <cctype>
@@ -20,12 +21,14 @@ class SourceScanner {
     tokenize(without_comments(text));
     for (const std::string& token : tokens_) take(token);
   }
-  const std::vector<TypeDefinition>& types() const { return types_; }
+  std::vector<TypeDefinition> types() const { return types_; }
 
  private:
   using Tokens = std::vector<std::string>;
 
-  static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+  static bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  }
 
   // A quote between word characters parts the digits of a number.
   static bool opens_literal(const std::string& text, std::size_t at) {
@@ -50,11 +53,16 @@ class SourceScanner {
   static std::string without_comments(const std::string& text) {
     std::string code;
     for (std::size_t at = 0; at < text.size();) {
-      if (text.compare(at, 2, "//") == 0) at = std::min(text.find('\n', at), text.size());
-      else if (text.compare(at, 2, "/*") == 0) at = std::min(text.find("*/", at), text.size() - 2) + 2;
-      else if (text[at] == '#') at = preprocessor_end(text, at);
-      else if (opens_literal(text, at)) at = literal_end(text, at);
-      else code += text[at++];
+      if (text.compare(at, 2, "//") == 0)
+        at = std::min(text.find('\n', at), text.size());
+      else if (text.compare(at, 2, "/*") == 0)
+        at = std::min(text.find("*/", at), text.size() - 2) + 2;
+      else if (text[at] == '#')
+        at = preprocessor_end(text, at);
+      else if (opens_literal(text, at))
+        at = literal_end(text, at);
+      else
+        code += text[at++];
     }
     return code;
   }
@@ -62,18 +70,25 @@ class SourceScanner {
   void tokenize(const std::string& code) {
     for (std::size_t at = 0; at < code.size();) {
       std::size_t end = at + 1;
-      if (is_word(code[at])) while (end < code.size() && is_word(code[end])) ++end;
-      else if (code.compare(at, 2, "::") == 0) end = at + 2;
-      if (std::isspace(static_cast<unsigned char>(code[at])) == 0) tokens_.push_back(code.substr(at, end - at));
+      if (is_word(code[at]))
+        while (end < code.size() && is_word(code[end])) ++end;
+      else if (code.compare(at, 2, "::") == 0)
+        end = at + 2;
+      if (std::isspace(static_cast<unsigned char>(code[at])) == 0)
+        tokens_.push_back(code.substr(at, end - at));
       at = end;
     }
   }
 
   void take(const std::string& token) {
-    if (token == "{") open();
-    else if (token == "}") close();
-    else if (token == ";") statement_.clear();
-    else statement_.push_back(token);
+    if (token == "{")
+      open();
+    else if (token == "}")
+      close();
+    else if (token == ";")
+      statement_.clear();
+    else
+      statement_.push_back(token);
   }
   void open() {
     const std::string name = type_name(statement_);
@@ -115,8 +130,8 @@ class SourceScanner {
     return statement;
   }
 
-  // The name of the class, struct, union or enum that the statement defines; empty for any other, and for a nested type that
-  // is defined outside of its class.
+  // The name of the class, struct, union or enum that the statement defines; empty for any other,
+  // and for a nested type that is defined outside of its class.
   static std::string type_name(const Tokens& whole) {
     const Tokens statement = without_template(whole);
     const auto is_keyword = [](const std::string& token) {

@@ -1,0 +1,110 @@
+// How a gradient contribution reaches its sum, wherever that lives.
+
+#include "plan/emitter.hpp"
+
+namespace strata {
+
+bool Emitter::stored_as_contributed(ShardId shard) const {
+  return contributions_total_.at(shard) == 1 &&
+         program_.shard(shard).dtype == program_.contribution_dtype;
+}
+
+void Emitter::add_contribution(ShardId shard, const Region& contribution) {
+  const bool first = contributions_seen_[shard]++ == 0;
+  const bool last = contributions_seen_[shard] == contributions_total_[shard];
+  if (first) layout_.forget(shard);  // Last step's gradient, still in staging, is out of date.
+  for (int tile = 0; tile < program_.num_tiles(shard); ++tile) {
+    const std::int64_t width = dtype_bytes(program_.contribution_dtype);
+    const Region part =
+        contribution.part(static_cast<std::uint64_t>(program_.tile_begin(shard, tile) * width),
+                          static_cast<std::uint64_t>(program_.tile_count(shard, tile) * width));
+    switch (layout_.tier(shard, tile)) {
+      case Tier::device:
+        add_tile_on_device(shard, tile, part);
+        break;
+      case Tier::host:
+        add_tile_on_host(shard, tile, part);
+        break;
+      case Tier::nvme:
+        add_tile_on_nvme(shard, tile, part);
+        break;
+    }
+    const auto early = update_of_tile_.find({program_.shard(shard).block, tile});
+    if (last && early != update_of_tile_.end()) update(program_.segment(early->second));
+  }
+}
+
+void Emitter::add_tile_on_device(ShardId shard, int tile, const Region& part) {
+  const TileRef contributed{shard, tile, Content::contribution}, value{shard, tile, Content::value};
+  const Region home = layout_.home(shard, tile);
+  const bool first = contributions_seen_[shard] == 1;
+  if (stored_as_contributed(shard)) {
+    add(OpKind::copy, Lane::comm,
+        {{contributed, part, Access::read}, {value, home, Access::produce}});
+  } else {
+    add(OpKind::accumulate, Lane::compute,
+        {{contributed, part, Access::read},
+         {value, home, first ? Access::produce : Access::update}})
+        .first_contribution = first;
+  }
+  if (contributions_seen_[shard] == contributions_total_[shard])
+    finish_gradient_tile(shard, tile, home);
+}
+
+void Emitter::add_tile_on_host(ShardId shard, int tile, const Region& part) {
+  const TileRef contributed{shard, tile, Content::contribution}, value{shard, tile, Content::value};
+  const Region home = layout_.home(shard, tile);
+  const bool first = contributions_seen_[shard] == 1;
+  if (stored_as_contributed(shard)) {
+    add(OpKind::copy, Lane::d2h,
+        {{contributed, part, Access::read}, {value, home, Access::produce}});
+  } else {
+    const Region staged = tile_slot(contributed, SlotPurpose::host_contribution);
+    transfer(contributed, part, staged, Group::step);
+    add(OpKind::accumulate, Lane::update,
+        {{contributed, staged, Access::read},
+         {value, home, first ? Access::produce : Access::update}})
+        .first_contribution = first;
+  }
+  if (contributions_seen_[shard] == contributions_total_[shard])
+    finish_gradient_tile(shard, tile, home);
+}
+
+void Emitter::add_tile_on_nvme(ShardId shard, int tile, const Region& part) {
+  const TileRef contributed{shard, tile, Content::contribution}, value{shard, tile, Content::value};
+  const bool first = contributions_seen_[shard] == 1;
+  Region sum;
+  if (stored_as_contributed(shard)) {
+    sum = tile_slot(value, SlotPurpose::host_gradient);
+    add(OpKind::copy, Lane::d2h,
+        {{contributed, part, Access::read}, {value, sum, Access::produce}});
+  } else {
+    const Region staged = tile_slot(contributed, SlotPurpose::host_contribution);
+    transfer(contributed, part, staged, Group::step);
+    sum = first ? tile_slot(value, SlotPurpose::host_gradient)
+                : tile_on_host(value, SlotPurpose::host_gradient, Group::step);
+    add(OpKind::accumulate, Lane::update,
+        {{contributed, staged, Access::read},
+         {value, sum, first ? Access::produce : Access::update}})
+        .first_contribution = first;
+  }
+  if (contributions_seen_[shard] == contributions_total_[shard])
+    finish_gradient_tile(shard, tile, sum);
+  transfer(value, sum, layout_.home(shard, tile), Group::step);
+}
+
+void Emitter::finish_gradient_tile(ShardId shard, int tile, const Region& where) {
+  const TileRef value{shard, tile, Content::value}, sums{shard, tile, Content::partials};
+  const Region on_host = partials(shard, tile, Tier::host);
+  if (where.tier == Tier::host) {
+    add(OpKind::square, Lane::update,
+        {{value, where, Access::read}, {sums, on_host, Access::produce}});
+    return;
+  }
+  const Region on_device = partials(shard, tile, Tier::device);
+  add(OpKind::square, Lane::compute,
+      {{value, where, Access::read}, {sums, on_device, Access::produce}});
+  transfer(sums, on_device, on_host, Group::step);
+}
+
+}  // namespace strata

@@ -1,0 +1,131 @@
+// The norm, the updates and the report.
+
+#include "plan/emitter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace strata {
+namespace {
+
+bool same_place(const Region& a, const Region& b) {
+  return a.tier == b.tier && a.drive == b.drive && a.offset == b.offset;
+}
+
+}  // namespace
+
+void Emitter::norm(const Segment& s) {
+  std::vector<Operand> operands;
+  for (const Use& use : s.uses)
+    for (int tile = 0; tile < program_.num_tiles(use.shard); ++tile)
+      operands.push_back({{use.shard, tile, Content::partials},
+                          partials(use.shard, tile, Tier::host),
+                          Access::read});
+  operands.push_back({{{}, -1, Content::scalars}, scalars(Tier::host), Access::produce});
+  add(OpKind::norm, Lane::update, std::move(operands));
+  report();
+}
+
+Tier Emitter::update_engine(const Segment& s) const {
+  const bool resident = std::ranges::all_of(s.uses, [&](const Use& use) {
+    return use.access != Access::update || layout_.tier(use.shard, use.tile) == Tier::device;
+  });
+  return resident ? Tier::device : Tier::host;
+}
+
+// Uses of an update segment, in order: gradient (read), master, moment1, moment2 (update), weight
+// (produce).
+void Emitter::update(const Segment& s) {
+  const SegmentId outer = std::exchange(current_, s.id);
+  const Tier engine = update_engine(s);
+  std::vector<Operand> operands;
+  for (const Use& use : s.uses) {
+    switch (use.access) {
+      case Access::read:
+        operands.push_back(gradient_operand(use, engine));
+        break;
+      case Access::update:
+        operands.push_back(state_operand(use, engine));
+        break;
+      default:
+        operands.push_back(weight_operand(use, engine));
+        break;
+    }
+  }
+  operands.push_back(update_gate(s, engine));
+  add(OpKind::update, engine == Tier::device ? Lane::compute : Lane::update, operands);
+  for (const Operand& operand : operands)
+    if (operand.access != Access::read) send_home(operand);
+  current_ = outer;
+}
+
+Operand Emitter::gradient_operand(const Use& use, Tier engine) {
+  const TileRef what{use.shard, use.tile, Content::value};
+  const Region home = layout_.home(use.shard, use.tile);
+  if (home.tier == engine) return {what, home, Access::read};
+  const Region on_host =
+      home.tier == Tier::host ? home : tile_on_host(what, SlotPurpose::host_gradient, Group::state);
+  if (engine == Tier::host) return {what, on_host, Access::read};
+  const Region slot = tile_slot(what, SlotPurpose::device_gradient_tile);
+  transfer(what, on_host, slot, Group::state);
+  return {what, slot, Access::read};
+}
+
+Operand Emitter::state_operand(const Use& use, Tier engine) {
+  const TileRef what{use.shard, use.tile, Content::value};
+  const Region home = layout_.home(use.shard, use.tile);
+  if (home.tier == engine) return {what, home, Access::update};
+  return {what, tile_on_host(what, state_staging(program_.shard(use.shard).role), Group::state),
+          Access::update};
+}
+
+Operand Emitter::weight_operand(const Use& use, Tier engine) {
+  const TileRef what{use.shard, use.tile, Content::value};
+  layout_.forget(use.shard);
+  const Region home = layout_.home(use.shard, use.tile);
+  if (home.tier == engine) return {what, home, Access::produce};
+  const SlotPurpose purpose =
+      engine == Tier::device ? SlotPurpose::device_weight_tile : SlotPurpose::host_new_weight;
+  return {what, tile_slot(what, purpose), Access::produce};
+}
+
+// What holds the update back: the global scalars, or (during backward) the tile's own sums of
+// squares.
+Operand Emitter::update_gate(const Segment& s, Tier engine) {
+  if (policy_.update_order == UpdateOrder::during_backward) {
+    const Use& gradient = s.uses.front();
+    return {{gradient.shard, gradient.tile, Content::partials},
+            partials(gradient.shard, gradient.tile, Tier::host),
+            Access::read};
+  }
+  const TileRef what{{}, -1, Content::scalars};
+  if (engine == Tier::device && !device_scalars_ready_) {
+    transfer(what, scalars(Tier::host), scalars(Tier::device), Group::state);
+    device_scalars_ready_ = true;
+  }
+  return {what, scalars(engine), Access::read};
+}
+
+void Emitter::send_home(const Operand& operand) {
+  const Region home = layout_.home(operand.what.shard, operand.what.tile);
+  if (same_place(home, operand.region)) return;
+  Region source = operand.region;
+  if (source.tier == Tier::device && home.tier == Tier::nvme) {
+    const Region staged =
+        tile_slot(operand.what, state_staging(program_.shard(operand.what.shard).role));
+    transfer(operand.what, source, staged, Group::state);
+    source = staged;
+  }
+  transfer(operand.what, source, home, Group::state);
+}
+
+void Emitter::report() {
+  std::vector<Operand> operands;
+  for (ShardId shard : metrics_)
+    operands.push_back({{shard, -1, Content::value}, metric(shard, Tier::host), Access::read});
+  if (has_norm_)
+    operands.push_back({{{}, -1, Content::scalars}, scalars(Tier::host), Access::read});
+  add(OpKind::report, Lane::update, std::move(operands));
+}
+
+}  // namespace strata
