@@ -10,6 +10,15 @@
 #include "strata/core/error.hpp"
 
 namespace strata {
+namespace {
+
+constexpr int nodes_reserved = 512;  // more than the slots of any sensible plan can keep in flight
+
+}  // namespace
+
+RequestBoard::RequestBoard(std::uint64_t chunk_bytes) : chunk_bytes_(chunk_bytes) {
+  for (int i = 0; i < nodes_reserved; ++i) give_back(nodes_.emplace_back());
+}
 
 FileId RequestBoard::add_file(std::shared_ptr<OpenFile> file) {
   const Lock lock(mutex_);
@@ -47,6 +56,10 @@ void RequestBoard::submit(std::span<const IoRequest> requests) {
 ActiveRequest& RequestBoard::new_node() {
   if (free_nodes_ == nullptr) return nodes_.emplace_back();
   return *std::exchange(free_nodes_, free_nodes_->next);
+}
+
+void RequestBoard::give_back(ActiveRequest& node) {
+  node.next = std::exchange(free_nodes_, &node);
 }
 
 void RequestBoard::enqueue(const IoRequest& request) {
@@ -140,7 +153,7 @@ void RequestBoard::complete(ActiveRequest& active, Lock& lock) {
   active.file = nullptr;
   epochs_.end(active.epoch);
   --outstanding_;
-  active.next = std::exchange(free_nodes_, &active);
+  give_back(active);
   settled_.notify_all();
 }
 

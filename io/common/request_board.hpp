@@ -1,8 +1,8 @@
 #pragma once
 // The RequestBoard stands between callers and an engine's threads: it holds the open files and the
 // waiting requests, cuts requests into pieces by priority, and delivers each request's completion
-// once, on an engine thread. Bookkeeping lives in nodes that are reused: in the steady state
-// nothing is allocated per request.
+// once, on an engine thread. Bookkeeping lives in nodes that are reused: nothing is allocated per
+// request unless more are outstanding than ever before and than the board reserves.
 //
 // Thread contract: all methods from any thread; take(), wait_and_take() and finish() only from the
 // engine's threads, as they call completions.
@@ -23,7 +23,7 @@ namespace strata {
 
 class RequestBoard {
  public:
-  explicit RequestBoard(std::uint64_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
+  explicit RequestBoard(std::uint64_t chunk_bytes);
 
   FileId add_file(std::shared_ptr<OpenFile> file);
   std::shared_ptr<OpenFile> file(FileId id) const;  // Throws SystemError when it is not open.
@@ -46,6 +46,7 @@ class RequestBoard {
 
   std::shared_ptr<OpenFile> find(FileId id) const;
   ActiveRequest& new_node();
+  void give_back(ActiveRequest& node);
   void enqueue(const IoRequest& request);
   std::optional<Piece> take(Lock& lock);
   void settle_waiting(Lock& lock);

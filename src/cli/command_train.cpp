@@ -44,6 +44,7 @@ void write_resolved_config(const RunConfig& config) {
 }
 
 void print_outcome(const TrainOutcome& outcome) {
+  if (outcome.steps == 0) return fmt::print("\nstopped before the first step: nothing to export\n");
   fmt::print("\n{} {} steps in {}, loss {:.4f} -> {:.4f}\n",
              outcome.stopped ? "stopped after" : "trained", outcome.steps,
              format_duration(outcome.seconds), outcome.loss_first, outcome.loss_last);

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cerrno>
-#include <thread>
 
 #include "strata/core/error.hpp"
 #include "support/policies.hpp"
@@ -34,7 +32,7 @@ void expect_same(const Trajectory& expected, const Trajectory& got, const std::s
 std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
   SimOptions options;
   options.seed = seed;
-  options.latency_us_max = 30;
+  options.latency_us_max = 10;
   options.short_transfer_probability = 0.05;
   return make_sim_engine(options);
 }
@@ -60,7 +58,7 @@ Trajectory run_on_sim_disk(const Program& program, const Plan& plan, const ToyRu
 
 // Every kind of use, blocks of several tiles of which the last is short.
 Program small_program(int micro_batches) {
-  return make_toy_program({.layers = 3,
+  return make_toy_program({.layers = 2,
                            .micro_batches = micro_batches,
                            .layer_elements = 5000,
                            .embedding_elements = 9000,
@@ -81,7 +79,7 @@ TEST(Executor, GivesThePlainBitsSeriallyUnderEveryPlacement) {
 
 TEST(Executor, GivesThePlainBitsUnderTwoHundredLegalOrders) {
   const Program program = small_program(2);
-  ToyRunOptions options{.steps = 4, .evaluate_every = 3};
+  ToyRunOptions options{.steps = 3, .evaluate_every = 2};
   const Trajectory expected = run_plainly(program, options);
   const std::vector<Plan> plans = random_plans(program, rounds(24, 6));
   for (std::size_t seed = 0; seed < static_cast<std::size_t>(rounds(200, 20)); ++seed) {
@@ -93,7 +91,7 @@ TEST(Executor, GivesThePlainBitsUnderTwoHundredLegalOrders) {
 
 TEST(Executor, GivesThePlainBitsOnThreads) {
   const Program program = small_program(2);
-  ToyRunOptions options{.steps = 20};
+  ToyRunOptions options{.steps = 6, .evaluate_every = 4};
   const Trajectory expected = run_plainly(program, options);
   const std::vector<Plan> plans = random_plans(program, rounds(24, 6));
   for (std::size_t i = 0; i < plans.size(); ++i)
@@ -101,22 +99,17 @@ TEST(Executor, GivesThePlainBitsOnThreads) {
                 "placement " + std::to_string(i));
 }
 
-// A lane with nothing to do in a row of evaluations must not take a later step for one of them.
-TEST(Executor, KeepsIdleLanesInStepOnABusyMachine) {
-  const Program program = small_program(1);
-  const ToyRunOptions options{.steps = rounds(60, 10), .evaluate_every = 1, .evaluations = 9};
+// Evaluations so short that many pass before every idle lane has woken: none may take a later step
+// for one of them.
+TEST(Executor, KeepsLanesInStepThatHaveNothingToDo) {
+  const Program program = make_toy_program(
+      {.layers = 1, .layer_elements = 64, .embedding_elements = 64, .tokens = 1, .tied = false});
+  const ToyRunOptions options{.steps = rounds(60, 20), .evaluate_every = 1, .evaluations = 13};
   const Trajectory expected = run_plainly(program, options);
-  const Plan plan = verified_plan(program, testing::all_on(Tier::device));
-  std::atomic<bool> done = false;
-  std::vector<std::thread> busy;
-  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
-    busy.emplace_back([&done] {
-      while (!done) {
-      }
-    });
-  expect_same(expected, run_on_sim_disk(program, plan, options), "busy");
-  done = true;
-  for (std::thread& thread : busy) thread.join();
+  for (const Tier tier : {Tier::device, Tier::nvme}) {
+    const Plan plan = verified_plan(program, testing::all_on(tier));
+    expect_same(expected, run_on_sim_disk(program, plan, options), std::string(tier_name(tier)));
+  }
 }
 
 TEST(Executor, GivesTheSameBitsWithUpdatesDuringBackward) {
@@ -167,16 +160,16 @@ TEST(Executor, NamesStepOpAndTileWhenAReadFails) {
 }
 
 TEST(Executor, EndsWithoutHangingWhereverAnOperationFails) {
-  const Program program = make_toy_program({.layers = 2});
+  const Program program = small_program(1);
   const Plan plan = make_plan(program, roomy_limits(), random_policy(1));
   for (std::uint64_t at = 40; at < 600; at += static_cast<std::uint64_t>(rounds(37, 150))) {
     SimOptions options;
     options.seed = at;
-    options.latency_us_max = 50;
+    options.latency_us_max = 20;
     options.faults = {{at, EIO}};
     auto engine = make_sim_engine(options);
     try {
-      run_planned(program, plan, engine.get(), {.steps = 30});
+      run_planned(program, plan, engine.get(), {.steps = 15});
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find("Input/output error"), std::string::npos)
           << error.what();
