@@ -1,6 +1,7 @@
 #include "io/store/drive_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -116,6 +117,13 @@ void DriveFile::probe() {
   throw Error(fmt::format(
       "{} does not give back what was written to it: the first {} differ; do not use this drive",
       engine_->info(id_).path, format_bytes(bytes)));
+}
+
+std::uint64_t DriveFile::allocated_bytes() const {
+  if (!scratch_) return bytes_;
+  struct stat status = {};
+  check(::stat(scratch_->path().c_str(), &status), "read the size of", scratch_->path());
+  return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
 std::string DriveFile::describe() const {

@@ -27,6 +27,7 @@ class DriveFile {
   FileId id() const { return id_; }
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t alignment() const { return alignment_; }
+  std::uint64_t allocated_bytes() const;  // by the file system
   std::string describe() const;
 
   // Writes a pattern, reads it back and compares. Throws Error.

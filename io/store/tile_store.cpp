@@ -47,6 +47,12 @@ void TileStore::transfer(IoOp op, int drive, std::uint64_t offset, std::span<std
   strata::transfer(engine_, files_.at(static_cast<std::size_t>(drive)).request(op, offset, memory));
 }
 
+std::uint64_t TileStore::allocated_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const File& file : files_) bytes += file.drive.allocated_bytes();
+  return bytes;
+}
+
 std::string TileStore::describe() const {
   std::string text;
   for (const File& file : files_) {

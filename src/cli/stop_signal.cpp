@@ -1,6 +1,9 @@
 #include "cli/stop_signal.hpp"
 
 #include <signal.h>
+#include <unistd.h>
+
+#include <string_view>
 
 namespace strata {
 namespace {
@@ -12,6 +15,8 @@ extern "C" void on_stop(int number) {
   stop_requested = true;
   stop_number = number;
   ::signal(number, SIG_DFL);
+  constexpr std::string_view text = "\nstopping after this step; a second signal ends the run at once\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 }  // namespace

@@ -49,10 +49,7 @@ class ThreadedWalker final : public LaneWalker {
 
   ~ThreadedWalker() override {
     fail_silently();
-    submitted_.fetch_add(wake_all);
-    submitted_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-    if (engine_ != nullptr) engine_->drain();
+    stop_lanes();
   }
 
   void submit(StepState& step) override {
@@ -202,10 +199,19 @@ class ThreadedWalker final : public LaneWalker {
       }
     progress_.notify_all();
   }
+  // What is in flight ends first: the caller may free arguments and memory once it has the error.
   void rethrow_failure() {
     if (!failed_) return;
-    std::lock_guard lock(mutex_);
+    stop_lanes();
     throw Error(failure_);
+  }
+  void stop_lanes() {
+    if (threads_.empty()) return;
+    submitted_.fetch_add(wake_all);
+    submitted_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    if (engine_ != nullptr) engine_->drain();
   }
 
   const Plan& plan_;
@@ -219,7 +225,7 @@ class ThreadedWalker final : public LaneWalker {
 
   std::mutex mutex_;
   std::condition_variable progress_;
-  std::string failure_;  // guarded by mutex_
+  std::string failure_;  // guarded by mutex_ while lanes run
 
   std::vector<std::thread> threads_;
 };

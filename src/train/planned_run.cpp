@@ -89,15 +89,6 @@ TierLimits make_limits(const RunConfig& config, const Policy& policy) {
   return limits;
 }
 
-// Both "gpu" and "cpu" are RAM when the host stands in for the device.
-void check_host(const Plan& plan) {
-  const std::uint64_t need = plan.tier_bytes[0] + plan.tier_bytes[1];
-  const std::uint64_t available = read_topology().available_memory_bytes;
-  if (need > available)
-    throw OutOfMemory("tiers gpu and cpu together (the host stands in for the GPU)", need, available,
-                      "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
-}
-
 void check_verified(const Program& program, const Plan& plan) {
   const std::vector<Violation> found = verify(program, plan);
   if (found.empty()) return;
@@ -164,7 +155,6 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
   if (purpose == Purpose::evaluate || config.evaluate) declare_evaluation(*run.model, run.program);
   const Policy policy = make_policy(config);
   run.plan = make_plan(run.program, make_limits(config, policy), policy);
-  check_host(run.plan);
   check_verified(run.program, run.plan);
   return run;
 }

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "strata/core/error.hpp"
+#include "strata/topology/topology.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
@@ -29,12 +30,26 @@ std::unique_ptr<TileStore> make_store(const RunConfig& config, const Plan& plan,
   return store;
 }
 
+// Both "gpu" and "cpu" are RAM when the host stands in for the device.
+void check_host(const Plan& plan) {
+  const std::uint64_t need = plan.tier_bytes[0] + plan.tier_bytes[1];
+  const std::uint64_t available = read_topology().available_memory_bytes;
+  if (need > available)
+    throw OutOfMemory("tiers gpu and cpu together (the host stands in for the GPU)", need, available,
+                      "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
+}
+
+std::unique_ptr<Device> make_device(const Plan& plan) {
+  check_host(plan);
+  return make_host_device({.memory_bytes = plan.limits.device_bytes});
+}
+
 }  // namespace
 
 Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options)
     : config_(config),
       run_(std::move(run)),
-      device_(make_host_device({.memory_bytes = run_.plan.limits.device_bytes})),
+      device_(make_device(run_.plan)),
       engine_(make_engine(config_, run_.plan)),
       store_(make_store(config_, run_.plan, engine_.get())),
       memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0], run_.plan.tier_bytes[1])) {
@@ -96,15 +111,15 @@ std::vector<TierPeak> Session::peaks() const {
   std::vector<TierPeak> peaks;
   peaks.push_back({"gpu", run_.plan.tier_bytes[0], resident_bytes(memory_->device_slab())});
   peaks.push_back({"cpu", run_.plan.tier_bytes[1], resident_bytes(memory_->host_slab())});
-  if (store_ != nullptr) peaks.push_back({"nvme", run_.plan.tier_bytes[2], run_.plan.tier_bytes[2]});
+  if (store_ != nullptr) peaks.push_back({"nvme", run_.plan.tier_bytes[2], store_->allocated_bytes()});
   return peaks;
 }
 
 std::vector<std::string> Session::notes() const {
   std::vector<std::string> notes;
-  notes.push_back("device: " + device_->info().name);
-  if (engine_ != nullptr) notes.push_back("io: " + engine_->describe());
-  if (store_ != nullptr) notes.push_back("nvme: " + store_->describe());
+  notes.push_back("device   " + device_->info().name);
+  if (engine_ != nullptr) notes.push_back("io       " + engine_->describe());
+  if (store_ != nullptr) notes.push_back("nvme     " + store_->describe());
   return notes;
 }
 

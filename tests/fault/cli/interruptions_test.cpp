@@ -83,7 +83,7 @@ TEST_F(CliFault, GivesTheSameModelWithoutLockedMemory) {
   const ProcessResult bare = run(train({"output_dir=" + path("bare").string()}),
                                  {.limits = {{RLIMIT_MEMLOCK, 0}}, .environment = {}});
   EXPECT_EQ(bare.exit_code, 0) << bare.err;
-  EXPECT_THAT(bare.out, HasSubstr("io: "));
+  EXPECT_THAT(bare.out, HasSubstr("io       "));
   EXPECT_EQ(text("bare/export/model.safetensors"), text("out/export/model.safetensors"));
 }
 

@@ -49,6 +49,8 @@ class TileStore {
   void transfer(IoOp op, int drive, std::uint64_t offset, std::span<std::byte> memory);
 
   std::uint64_t alignment() const { return alignment_; }
+  // Bytes that the file systems have given the scratch files.
+  std::uint64_t allocated_bytes() const;
   std::string describe() const;  // per drive: path, bytes, O_DIRECT or why not
 
  private:
