@@ -58,9 +58,7 @@ ActiveRequest& RequestBoard::new_node() {
   return *std::exchange(free_nodes_, free_nodes_->next);
 }
 
-void RequestBoard::give_back(ActiveRequest& node) {
-  node.next = std::exchange(free_nodes_, &node);
-}
+void RequestBoard::give_back(ActiveRequest& node) { node.next = std::exchange(free_nodes_, &node); }
 
 void RequestBoard::enqueue(const IoRequest& request) {
   ensure(request.completion != nullptr);

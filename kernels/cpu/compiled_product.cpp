@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
+
 #include "strata/core/error.hpp"
 
 namespace strata::cpu {
@@ -46,6 +48,13 @@ dnnl::matmul::primitive_desc describe(const ProductKey& key, const Descriptions&
   }
 }
 
+// Threads compile on first meeting a shape, a few hundred times in a run. One at a time: oneDNN
+// guards its own tables, but ThreadSanitizer cannot see it do so in a library it did not build.
+std::mutex& compiling() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 memory unbound(const memory::desc& description) { return {description, cpu_engine(), nullptr}; }
 
 }  // namespace
@@ -84,6 +93,7 @@ std::size_t ProductKeyHash::operator()(const ProductKey& key) const {
 }
 
 CompiledProduct::CompiledProduct(const ProductKey& key) {
+  const std::lock_guard lock(compiling());
   const Descriptions of(key);
   const auto description = describe(key, of);
   primitive_ = dnnl::matmul(description);

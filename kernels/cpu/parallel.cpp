@@ -11,7 +11,8 @@ namespace {
 // Batches that may be open at once before the list of them has to grow.
 constexpr std::size_t usual_batches = 64;
 
-// A step makes hundreds of short calls one after the other; a thread that sleeps between them costs a wake-up each.
+// A step makes hundreds of short calls one after the other; a thread that sleeps between them costs
+// a wake-up each.
 constexpr std::int64_t spin_ns = 5'000;
 
 // Whether `done` came true within the spin.
@@ -109,9 +110,10 @@ void Parallel::work() {
     opened_.wait(lock, [&] { return stopping_ || !open_.empty(); });
     if (stopping_) return;
     // The batch with the fewest helpers: two callers share the pool evenly.
-    Batch& batch = **std::min_element(
-        open_.begin(), open_.end(),
-        [](const Batch* a, const Batch* b) { return a->num_helpers.load() < b->num_helpers.load(); });
+    Batch& batch =
+        **std::min_element(open_.begin(), open_.end(), [](const Batch* a, const Batch* b) {
+          return a->num_helpers.load() < b->num_helpers.load();
+        });
     ++batch.num_helpers;
     lock.unlock();
     const std::exception_ptr failure = batch.take_tasks();

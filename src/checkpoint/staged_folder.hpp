@@ -8,8 +8,8 @@
 
 namespace strata {
 
-// Throws ConfigError when the target exists, SystemError when its parent cannot be made or `bytes` do
-// not fit on its file system.
+// Throws ConfigError when the target exists, SystemError when its parent cannot be made or `bytes`
+// do not fit on its file system.
 void check_staging(const std::filesystem::path& target, std::uint64_t bytes);
 
 class StagedFolder {

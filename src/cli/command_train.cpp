@@ -61,8 +61,22 @@ void print_peaks(const Session& session) {
                format_bytes(peak.planned_bytes), format_bytes(peak.measured_bytes));
 }
 
+// The folder was free when the run began. If it no longer is, the weights go beside it: a run's
+// work is not thrown away.
+std::filesystem::path free_export_target(const RunConfig& config) {
+  std::filesystem::path target = export_target(config);
+  for (int number = 2; std::filesystem::exists(target); ++number) {
+    target = export_target(config);
+    target += fmt::format("-{}", number);
+  }
+  if (target != export_target(config))
+    fmt::print(stderr, "warning: {} exists by now; exporting to {}\n",
+               export_target(config).string(), target.string());
+  return target;
+}
+
 void export_weights(const RunConfig& config, Session& session) {
-  const auto target = export_target(config);
+  const auto target = free_export_target(config);
   session.export_to(target);
   fmt::print("exported {}\n", target.string());
 }
@@ -85,13 +99,16 @@ int train(const RunOptions& options) {
   for (const std::string& note : session.notes()) fmt::print("{}\n", note);
   Progress progress(config.output_dir, terminal_style(stdout), stdout);
   Trainer trainer(config, session, progress);
-  fmt::print("steps    {} ({} per epoch)\n\n", trainer.total_steps(), trainer.steps_per_epoch());
+  fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
+             trainer.steps_per_epoch());
   std::fflush(stdout);
   StopSignal signal;
   const TrainOutcome outcome = trainer.run(signal.requested());
   print_outcome(outcome);
   print_peaks(session);
-  if (outcome.steps > 0) export_weights(config, session);
+  const std::int64_t sound_steps = outcome.steps - (outcome.failure.empty() ? 0 : 1);
+  if (sound_steps > 0) export_weights(config, session);
+  if (!outcome.failure.empty()) throw Error(outcome.failure);
   return outcome.stopped ? 128 + signal.number() : 0;
 }
 

@@ -30,6 +30,7 @@ int run(const Action& action) {
 
 int run_command_line(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // A file-size limit is an error to report, not a death.
+  std::signal(SIGPIPE, SIG_IGN);  // Nor does a run end because nobody reads its output any more.
   CLI::App app("Strata fine-tunes language models larger than the GPU memory at hand.", "strata");
   app.set_version_flag("--version", "strata " STRATA_VERSION);
   app.require_subcommand(1);

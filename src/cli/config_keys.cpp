@@ -213,14 +213,14 @@ std::vector<ConfigKey> data_keys() {
 std::vector<ConfigKey> length_keys() {
   using C = RunConfig;
   return {
-      integer("per_device_train_batch_size", at(&C::per_device_train_batch_size), from_one,
-              "Rows per micro-batch."),
+      integer("per_device_train_batch_size", at(&C::per_device_train_batch_size),
+              {.low = 1, .high = 1 << 16}, "Rows per micro-batch."),
       integer(
           "per_device_eval_batch_size", at(&C::per_device_eval_batch_size), from_one,
           "Evaluation runs at `per_device_train_batch_size` rows, which changes no result: another "
           "value is a warning."),
-      integer("gradient_accumulation_steps", at(&C::gradient_accumulation_steps), from_one,
-              "Micro-batches per optimizer step."),
+      integer("gradient_accumulation_steps", at(&C::gradient_accumulation_steps),
+              {.low = 1, .high = 1 << 16}, "Micro-batches per optimizer step."),
       number("num_train_epochs", at(&C::num_train_epochs), any_positive, "Passes over the data."),
       integer("max_steps", at(&C::max_steps), {.low = -1},
               "Optimizer steps; -1: by num_train_epochs."),
@@ -251,7 +251,7 @@ std::vector<ConfigKey> run_keys() {
   return {
       boolean("bf16", at(&C::bf16),
               "bf16 compute; false: fp32. Master weights are fp32 either way."),
-      seed("seed", "Seed of initialisation, and of the data order unless `data_seed` is given."),
+      seed("seed", "Seed of the data order unless `data_seed` is given."),
       data_seed("data_seed", "Seed of the data order; null: `seed`."),
       integer("logging_steps", at(&C::logging_steps), from_one,
               "Steps between lines on the terminal; `metrics.jsonl` has every step."),

@@ -40,7 +40,7 @@ std::vector<RecognisedKey> training_keys() {
        {"auto", "false", "disabled"},
        "attention never stores the score matrix; remove it"},
       {"auto_find_batch_size", off, "the plan says before step 0 what fits; see `strata plan`"},
-      {"use_cpu", any, "this build computes on the host"},
+      {"use_cpu", only_true, "this build computes on the host; set true or remove it"},
   };
 }
 
@@ -56,8 +56,8 @@ std::vector<RecognisedKey> run_keys() {
       {"resume_from_checkpoint", off,
        "snapshots are not implemented yet; start from the exported folder instead"},
       {"ignore_data_skip", off, "snapshots are not implemented yet; remove it"},
-      {"overwrite_output_dir", only_true,
-       "metrics.jsonl in output_dir is appended to; set true or remove it"},
+      {"overwrite_output_dir", off,
+       "an export that is there is never overwritten; remove it or name another export_dir"},
       {"load_best_model_at_end", off,
        "snapshots are not implemented yet; the last weights are exported"},
       {"metric_for_best_model", never, "no best model is kept; remove it"},

@@ -15,7 +15,8 @@ extern "C" void on_stop(int number) {
   stop_requested = true;
   stop_number = number;
   ::signal(number, SIG_DFL);
-  constexpr std::string_view text = "\nstopping after this step; a second signal ends the run at once\n";
+  constexpr std::string_view text =
+      "\nstopping after this step; a second signal ends the run at once\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -26,11 +27,13 @@ StopSignal::StopSignal() {
   stop_number = 0;
   ::signal(SIGINT, on_stop);
   ::signal(SIGTERM, on_stop);
+  ::signal(SIGHUP, on_stop);
 }
 
 StopSignal::~StopSignal() {
   ::signal(SIGINT, SIG_DFL);
   ::signal(SIGTERM, SIG_DFL);
+  ::signal(SIGHUP, SIG_DFL);
 }
 
 const std::atomic<bool>* StopSignal::requested() const { return &stop_requested; }

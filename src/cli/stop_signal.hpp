@@ -1,6 +1,6 @@
 #pragma once
-// SIGINT and SIGTERM ask a run to end after the current step; a second one ends the process at
-// once.
+// SIGINT, SIGTERM and SIGHUP ask a run to end after the current step; a second one ends the process
+// at once.
 
 #include <atomic>
 

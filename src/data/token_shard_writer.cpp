@@ -23,7 +23,8 @@ std::filesystem::path partial_path(const std::filesystem::path& path) {
 }
 
 PlainFile create_anew(const std::filesystem::path& path) {
-  std::error_code ignored;  // What a killed run left is of no use; create() says what is in the way.
+  std::error_code
+      ignored;  // What a killed run left is of no use; create() says what is in the way.
   std::filesystem::remove(path, ignored);
   return PlainFile::create(path);
 }

@@ -63,12 +63,22 @@ Operand Emitter::gradient_operand(const Use& use, Tier engine) {
   const TileRef what{use.shard, use.tile, Content::value};
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::read};
-  const Region on_host =
-      home.tier == Tier::host ? home : tile_on_host(what, SlotPurpose::host_gradient, Group::state);
+  const Region on_host = home.tier == Tier::host ? home : gradient_on_host(what);
   if (engine == Tier::host) return {what, on_host, Access::read};
   const Region slot = tile_slot(what, SlotPurpose::device_gradient_tile);
   transfer(what, on_host, slot, Group::state);
   return {what, slot, Access::read};
+}
+
+// Where backward still holds the tile, or fetched into a slot of the updates' own.
+Region Emitter::gradient_on_host(TileRef what) {
+  const Region home = layout_.home(what.shard, what.tile);
+  if (home.tier == Tier::nvme) {
+    const std::uint64_t bytes = slot_bytes(what.shard, program_.shard(what.shard).dtype);
+    const Region held = layout_.ring(SlotPurpose::host_gradient, bytes).find(what, home.bytes);
+    if (held.bytes > 0) return held;
+  }
+  return tile_on_host(what, SlotPurpose::host_update_gradient, Group::state);
 }
 
 Operand Emitter::state_operand(const Use& use, Tier engine) {

@@ -46,6 +46,7 @@ class Emitter {
   // Optimizer.
   void norm(const Segment& segment);
   void update(const Segment& segment);
+  Region gradient_on_host(TileRef what);
   Operand state_operand(const Use& use, Tier engine);
   Operand gradient_operand(const Use& use, Tier engine);
   Operand weight_operand(const Use& use, Tier engine);

@@ -39,6 +39,8 @@ std::string_view purpose_name(SlotPurpose purpose) {
       return "updated weight staging";
     case SlotPurpose::host_gradient:
       return "gradient staging";
+    case SlotPurpose::host_update_gradient:
+      return "update gradient staging";
     case SlotPurpose::host_master:
       return "master staging";
     case SlotPurpose::host_moment1:
@@ -227,15 +229,9 @@ SlotRing& Layout::ring(SlotPurpose purpose, std::uint64_t bytes) {
 int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
   switch (purpose) {
     case SlotPurpose::device_weight:
-      return std::min(policy_.weight_slots, shards_of_size(Role::weight, bytes));
-    case SlotPurpose::device_contribution: {
-      const std::uint64_t elements =
-          bytes / static_cast<std::uint64_t>(dtype_bytes(program_.contribution_dtype));
-      int same = 0;
-      for (const Shard& shard : program_.shards)
-        same += shard.role == Role::gradient && static_cast<std::uint64_t>(shard.count) == elements;
-      return std::min(policy_.gradient_slots, same);
-    }
+      return whole_block_slots(policy_.weight_slots, Role::weight, bytes);
+    case SlotPurpose::device_contribution:
+      return whole_block_slots(policy_.gradient_slots, Role::gradient, bytes);
     case SlotPurpose::device_activation:
     case SlotPurpose::host_activation:
       return policy_.activation_slots;
@@ -245,6 +241,7 @@ int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
     case SlotPurpose::device_gradient_tile:
     case SlotPurpose::device_weight_tile:
     case SlotPurpose::host_new_weight:
+    case SlotPurpose::host_update_gradient:
     case SlotPurpose::host_master:
     case SlotPurpose::host_moment1:
     case SlotPurpose::host_moment2:
@@ -257,10 +254,25 @@ int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
   return 1;
 }
 
-int Layout::shards_of_size(Role role, std::uint64_t bytes) const {
-  return static_cast<int>(std::ranges::count_if(program_.shards, [&](const Shard& shard) {
-    return shard.role == role && static_cast<std::uint64_t>(shard.bytes()) == bytes;
-  }));
+// Slots for whole blocks of one size class: no more than there are blocks, and no fewer than one
+// segment needs at once (a tied head reads the embedding's weights beside its own).
+int Layout::whole_block_slots(int wanted, Role role, std::uint64_t bytes) const {
+  const auto in_class = [&](ShardId id) {
+    const Shard& shard = program_.shard(id);
+    const DType dtype = role == Role::gradient ? program_.contribution_dtype : shard.dtype;
+    const auto size = static_cast<std::uint64_t>(shard.count * dtype_bytes(dtype));
+    return shard.role == role &&
+           align_up(size, memory_alignment) == align_up(bytes, memory_alignment);
+  };
+  int blocks = 0, at_once = 1;
+  for (const Shard& shard : program_.shards) blocks += in_class(shard.id);
+  for (const Segment& segment : program_.segments) {
+    if (segment.kind == SegmentKind::norm || segment.kind == SegmentKind::update) continue;
+    at_once =
+        std::max(at_once, static_cast<int>(std::ranges::count_if(
+                              segment.uses, [&](const Use& u) { return in_class(u.shard); })));
+  }
+  return std::max(at_once, std::min(wanted, blocks));
 }
 
 void Layout::reset_rings() {

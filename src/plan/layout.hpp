@@ -25,6 +25,7 @@ enum class SlotPurpose : std::uint8_t {
   host_weight,
   host_new_weight,
   host_gradient,
+  host_update_gradient,
   host_master,
   host_moment1,
   host_moment2,
@@ -88,7 +89,7 @@ class Layout {
   Region allocate(Tier tier, std::uint64_t bytes);
   std::uint8_t pick_drive(std::uint64_t bytes);
   int num_slots(SlotPurpose purpose, std::uint64_t bytes) const;
-  int shards_of_size(Role role, std::uint64_t bytes) const;
+  int whole_block_slots(int wanted, Role role, std::uint64_t bytes) const;
   void add_home_usage(Role role, Tier tier, std::uint64_t bytes);
   void add_usage(const std::string& name, Tier tier, std::uint64_t bytes);
 

@@ -39,6 +39,7 @@ class Executor::Impl {
       : plan_(plan),
         runner_(program, plan, parts, options.poison),
         runs_(plan.schedules.size(), 0),
+        timings_(plan.schedules.size()),
         walker_(make_walker(plan, runner_, parts, options)) {
     for (StepState& state : states_) state.result.micro_batch_losses.reserve(program.shards.size());
   }
@@ -68,7 +69,7 @@ class Executor::Impl {
     for (std::uint64_t step = completed_; step < submitted_; ++step) complete(step);
   }
 
-  StepTiming last_timing() const { return timing_; }
+  StepTiming last_timing(std::string_view schedule) const { return timings_[index_of(schedule)]; }
 
  private:
   StepState& state_of(std::uint64_t step) { return states_[step % states_.size()]; }
@@ -76,7 +77,7 @@ class Executor::Impl {
   void complete(std::uint64_t step) {
     if (step < completed_) return;
     walker_->wait_complete(state_of(step));
-    timing_ = state_of(step).timing();
+    timings_[state_of(step).schedule] = state_of(step).timing();
     completed_ = step + 1;
   }
 
@@ -92,7 +93,7 @@ class Executor::Impl {
   std::vector<std::uint64_t> runs_;  // per schedule
   std::uint64_t submitted_ = 0, reported_ = 0, completed_ = 0;
   std::size_t last_schedule_ = 0;
-  StepTiming timing_;
+  std::vector<StepTiming> timings_;     // per schedule, of the last complete step
   std::unique_ptr<LaneWalker> walker_;  // last: its threads use the rest
 };
 
@@ -106,6 +107,8 @@ void Executor::submit(std::string_view schedule, const StepArgs& args) {
 }
 const StepResult& Executor::wait_result() { return impl_->wait_result(); }
 void Executor::drain() { impl_->drain(); }
-StepTiming Executor::last_timing() const { return impl_->last_timing(); }
+StepTiming Executor::last_timing(std::string_view schedule) const {
+  return impl_->last_timing(schedule);
+}
 
 }  // namespace strata

@@ -43,8 +43,14 @@ class ThreadedWalker final : public LaneWalker {
         tracks_.back()[i].op = &schedule.ops[i];
       }
     }
-    for (std::size_t lane = 0; lane < num_lanes; ++lane)
-      threads_.emplace_back([this, lane] { walk(lane); });
+    try {
+      for (std::size_t lane = 0; lane < num_lanes; ++lane)
+        threads_.emplace_back([this, lane] { walk(lane); });
+    } catch (...) {  // The system has no thread left: those that run must end first.
+      fail_silently();
+      stop_lanes();
+      throw;
+    }
   }
 
   ~ThreadedWalker() override {
@@ -54,8 +60,8 @@ class ThreadedWalker final : public LaneWalker {
 
   void submit(StepState& step) override {
     rethrow_failure();
-    // A lane's end counts like an op: else one with nothing to do in several steps might fall behind by more
-    // than are kept, and take a later step for its own.
+    // A lane's end counts like an op: else one with nothing to do in several steps might fall
+    // behind by more than are kept, and take a later step for its own.
     step.ops_left += num_lanes;
     const std::uint64_t number = submitted_.load();
     steps_[number % steps_kept].store(&step);

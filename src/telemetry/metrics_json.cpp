@@ -43,6 +43,7 @@ std::string step_json(const StepReport& report) {
   object["applied"] = report.applied;
   for (const auto& [cause, seconds] : report.waits)
     put(object, "offload/wait_" + cause + "_s", seconds);
+  object["offload/timing_step"] = report.timing_step;
   for (const auto& [lane, seconds] : report.busy)
     put(object, "offload/busy_" + lane + "_s", seconds);
   object["offload/nvme_bytes_read"] = report.nvme_bytes_read;

@@ -1,6 +1,7 @@
 #include "strata/train/planned_run.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -44,23 +45,41 @@ void declare_evaluation(const Model& model, Program& program) {
   program.sequences.push_back(std::move(eval));
 }
 
-bool uses_nvme(const Policy& policy) {
-  return std::ranges::any_of(policy.fractions, [](const TierFractions& f) { return f.nvme > 0; });
+bool uses_nvme(const Program& program, const Policy& policy) {
+  return std::ranges::any_of(program.shards, [&](const Shard& shard) {
+    return policy.fractions[static_cast<std::size_t>(shard.role)].nvme > 0;
+  });
+}
+
+// Paths on one file system share its free bytes.
+std::uint64_t share_of_drive(const std::string& path, const std::vector<std::string>& paths) {
+  const auto file_system = [](const std::string& p) {
+    struct stat status = {};
+    check(::stat(p.c_str(), &status), "look at", p);
+    return status.st_dev;
+  };
+  const auto sharers = std::ranges::count_if(
+      paths, [&](const std::string& p) { return file_system(p) == file_system(path); });
+  return available_drive_bytes(path) / static_cast<std::uint64_t>(sharers);
 }
 
 UpdateOrder update_order(const RunConfig& config) {
   const bool possible = config.max_grad_norm == 0 && config.non_finite == NonFinitePolicy::stop;
   if (config.offload.update_order == "after_backward") return UpdateOrder::after_backward;
   if (config.offload.update_order == "during_backward" && !possible)
-    throw ConfigError("offload.update_order: during_backward needs max_grad_norm: 0 and the non-finite policy 'stop': "
-                      "a clipped or skipped step cannot be known before the last gradient");
+    throw ConfigError(
+        "offload.update_order: during_backward needs max_grad_norm: 0 and the non-finite policy "
+        "'stop': "
+        "a clipped or skipped step cannot be known before the last gradient");
   return possible ? UpdateOrder::during_backward : UpdateOrder::after_backward;
 }
 
 Policy make_policy(const RunConfig& config) {
   const OffloadConfig& offload = config.offload;
   Policy policy;
-  const auto set = [&](Role role, const TierFractions& f) { policy.fractions[static_cast<std::size_t>(role)] = f; };
+  const auto set = [&](Role role, const TierFractions& f) {
+    policy.fractions[static_cast<std::size_t>(role)] = f;
+  };
   set(Role::weight, offload.weights);
   set(Role::gradient, offload.gradients);
   set(Role::master, offload.master);
@@ -76,16 +95,15 @@ Policy make_policy(const RunConfig& config) {
   return policy;
 }
 
-TierLimits make_limits(const RunConfig& config, const Policy& policy) {
+TierLimits make_limits(const RunConfig& config, const Program& program, const Policy& policy) {
   const Topology topology = read_topology();
   TierLimits limits;
   limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
   limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes);
-  if (!uses_nvme(policy)) return limits;
-  for (const std::string& path : config.offload.nvme_paths) {
-    check_drive_directory(path);
-    limits.drive_bytes.push_back(available_drive_bytes(path));
-  }
+  if (!uses_nvme(program, policy)) return limits;
+  for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
+  for (const std::string& path : config.offload.nvme_paths)
+    limits.drive_bytes.push_back(share_of_drive(path, config.offload.nvme_paths));
   return limits;
 }
 
@@ -134,15 +152,17 @@ std::vector<ExpectedTensor> expected_tensors(const Model& model) {
 PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
   const HfConfig hf = read_hf_config(config.model_name_or_path);
   if (config.cutoff_len > hf.max_position_embeddings)
-    throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}", config.cutoff_len,
-                                  hf.max_position_embeddings));
+    throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
+                                  config.cutoff_len, hf.max_position_embeddings));
   PlannedRun run;
   run.device_kernels = make_kernels(config.kernels, config.compute_threads);
   run.host_kernels = make_kernels(config.kernels, config.update_threads);
-  const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32, config.cutoff_len * config.per_device_train_batch_size, 0};
+  const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
+                           config.cutoff_len * config.per_device_train_batch_size, 0};
   run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
   run.program.tile_elements = std::max<std::int64_t>(
-      norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) / norm_chunk_elements * norm_chunk_elements);
+      norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) /
+                               norm_chunk_elements * norm_chunk_elements);
   if (purpose == Purpose::train) {
     declare_training(config, *run.model, run.program);
     run.optimizer = std::make_unique<AdamW>(
@@ -154,7 +174,7 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
   }
   if (purpose == Purpose::evaluate || config.evaluate) declare_evaluation(*run.model, run.program);
   const Policy policy = make_policy(config);
-  run.plan = make_plan(run.program, make_limits(config, policy), policy);
+  run.plan = make_plan(run.program, make_limits(config, run.program, policy), policy);
   check_verified(run.program, run.plan);
   return run;
 }

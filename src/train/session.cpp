@@ -6,6 +6,7 @@
 
 #include "strata/core/error.hpp"
 #include "strata/topology/topology.hpp"
+#include "train/drain_guard.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
@@ -25,8 +26,9 @@ std::unique_ptr<TileStore> make_store(const RunConfig& config, const Plan& plan,
     drives.push_back({config.offload.nvme_paths[i], plan.drive_bytes[i]});
   auto store = std::make_unique<TileStore>(*engine, drives);
   if (store->alignment() > plan.limits.io_alignment)
-    throw ConfigError(fmt::format("a drive of offload.nvme_paths wants direct I/O aligned to {} bytes; the plan aligns to {}",
-                                  store->alignment(), plan.limits.io_alignment));
+    throw ConfigError(fmt::format(
+        "a drive of offload.nvme_paths wants direct I/O aligned to {} bytes; the plan aligns to {}",
+        store->alignment(), plan.limits.io_alignment));
   return store;
 }
 
@@ -35,8 +37,9 @@ void check_host(const Plan& plan) {
   const std::uint64_t need = plan.tier_bytes[0] + plan.tier_bytes[1];
   const std::uint64_t available = read_topology().available_memory_bytes;
   if (need > available)
-    throw OutOfMemory("tiers gpu and cpu together (the host stands in for the GPU)", need, available,
-                      "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
+    throw OutOfMemory(
+        "tiers gpu and cpu together (the host stands in for the GPU)", need, available,
+        "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
 }
 
 std::unique_ptr<Device> make_device(const Plan& plan) {
@@ -52,7 +55,8 @@ Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions&
       device_(make_device(run_.plan)),
       engine_(make_engine(config_, run_.plan)),
       store_(make_store(config_, run_.plan, engine_.get())),
-      memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0], run_.plan.tier_bytes[1])) {
+      memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0],
+                                           run_.plan.tier_bytes[1])) {
   if (engine_ != nullptr) engine_->register_memory(host_memory());
   state_ = std::make_unique<StateAccess>(run_.program, run_.plan, *device_, *memory_, store_.get());
   load_weights(config_.model_name_or_path, run_, *state_);
@@ -72,16 +76,20 @@ Session::~Session() {
   if (engine_ != nullptr) engine_->unregister_memory(host_memory());
 }
 
-std::span<std::byte> Session::host_memory() const { return {memory_->host_slab().data(), memory_->host_slab().bytes()}; }
+std::span<std::byte> Session::host_memory() const {
+  return {memory_->host_slab().data(), memory_->host_slab().bytes()};
+}
 
-Evaluation Session::evaluate(const Batches& batches) {
+Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* stop) {
   std::array<StepArgs, 3> args;  // two in flight and one being filled
   std::array<std::vector<std::int32_t>, 3> inputs;
+  const DrainGuard guard(*executor_);
   Evaluation total;
   const std::int64_t count = batches.micro_batches_per_epoch();
   std::int64_t taken = 0;
   const auto take = [&] { total.loss += executor_->wait_result().loss, ++taken; };
   for (std::int64_t i = 0; i < count; ++i) {
+    if (stop != nullptr && *stop) return {};
     auto& input = inputs[static_cast<std::size_t>(i % 3)];
     input.resize(static_cast<std::size_t>(3 * batches.tokens_per_micro_batch()));
     total.tokens += batches.fill(i, input);
@@ -111,7 +119,8 @@ std::vector<TierPeak> Session::peaks() const {
   std::vector<TierPeak> peaks;
   peaks.push_back({"gpu", run_.plan.tier_bytes[0], resident_bytes(memory_->device_slab())});
   peaks.push_back({"cpu", run_.plan.tier_bytes[1], resident_bytes(memory_->host_slab())});
-  if (store_ != nullptr) peaks.push_back({"nvme", run_.plan.tier_bytes[2], store_->allocated_bytes()});
+  if (store_ != nullptr)
+    peaks.push_back({"nvme", run_.plan.tier_bytes[2], store_->allocated_bytes()});
   return peaks;
 }
 

@@ -10,6 +10,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "train/drain_guard.hpp"
 
 namespace strata {
 namespace {
@@ -20,7 +21,9 @@ std::vector<TokenShard> open_shards(const std::vector<std::filesystem::path>& pa
   return shards;
 }
 
-std::unique_ptr<Batches> open_batches(const RunConfig& config, const std::vector<std::filesystem::path>& paths, RowOrder order) {
+std::unique_ptr<Batches> open_batches(const RunConfig& config,
+                                      const std::vector<std::filesystem::path>& paths,
+                                      RowOrder order) {
   BatchOptions options;
   options.sequence_length = config.cutoff_len;
   options.rows_per_micro_batch = config.per_device_train_batch_size;
@@ -33,15 +36,19 @@ std::unique_ptr<Batches> open_batches(const RunConfig& config, const std::vector
 using Paths = std::vector<std::filesystem::path>;
 
 void check_shards(const RunConfig& config, const std::string& key, const Paths& paths) {
-  if (paths.empty()) throw ConfigError(key + " names no token shard: make one with `strata prepare`");
+  if (paths.empty())
+    throw ConfigError(key + " names no token shard: make one with `strata prepare`");
   const HfConfig hf = read_hf_config(config.model_name_or_path);
   for (const auto& path : paths) {
     if (!std::filesystem::is_regular_file(path))
-      throw ConfigError(fmt::format("{}: {} is no file: make it with `strata prepare`", key, path.string()));
+      throw ConfigError(
+          fmt::format("{}: {} is no file: make it with `strata prepare`", key, path.string()));
     const TokenShardInfo info = TokenShard(path, Verify::header).info();
     if (info.vocab_size > static_cast<std::uint64_t>(hf.vocab_size))
-      throw ConfigError(fmt::format("{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own tokenizer",
-                                    path.string(), info.vocab_size, config.model_name_or_path.string(), hf.vocab_size));
+      throw ConfigError(fmt::format(
+          "{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own "
+          "tokenizer",
+          path.string(), info.vocab_size, config.model_name_or_path.string(), hf.vocab_size));
   }
 }
 
@@ -51,14 +58,20 @@ std::string wait_name(Lane lane) {
     case Lane::read:
     case Lane::state_read:
     case Lane::write:
-    case Lane::state_write: return "nvme";
+    case Lane::state_write:
+      return "nvme";
     case Lane::h2d:
-    case Lane::state_h2d: return "h2d";
+    case Lane::state_h2d:
+      return "h2d";
     case Lane::d2h:
-    case Lane::state_d2h: return "d2h";
-    case Lane::update: return "update";
-    case Lane::comm: return "comm";
-    case Lane::compute: break;
+    case Lane::state_d2h:
+      return "d2h";
+    case Lane::update:
+      return "update";
+    case Lane::comm:
+      return "comm";
+    case Lane::compute:
+      break;
   }
   return "";
 }
@@ -67,8 +80,10 @@ using Waits = std::vector<std::pair<std::string, double>>;
 
 void add_wait(Waits& waits, const std::string& name, double added) {
   const auto found = std::ranges::find(waits, name, &Waits::value_type::first);
-  if (found == waits.end()) waits.emplace_back(name, added);
-  else found->second += added;
+  if (found == waits.end())
+    waits.emplace_back(name, added);
+  else
+    found->second += added;
 }
 
 Waits busy_of(const StepTiming& timing) {
@@ -85,9 +100,11 @@ Waits waits_of(const StepTiming& timing, double step_seconds) {
   Waits waits;
   for (int lane = 0; lane < num_lanes; ++lane) {
     const std::string name = wait_name(static_cast<Lane>(lane));
-    if (!name.empty()) add_wait(waits, name, seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]));
+    if (!name.empty())
+      add_wait(waits, name, seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]));
   }
-  std::erase_if(waits, [&](const auto& wait) { return wait.second < std::max(0.01 * step_seconds, 0.005); });
+  std::erase_if(
+      waits, [&](const auto& wait) { return wait.second < std::max(0.01 * step_seconds, 0.005); });
   return waits;
 }
 
@@ -115,14 +132,22 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress& progress)
   check_shards(config, "dataset", config.dataset);
   train_ = open_batches(config, config.dataset, RowOrder::shuffled);
   if (config.evaluate) held_out_ = held_out_batches(config);
-  steps_per_epoch_ = ceil_div(train_->micro_batches_per_epoch(), config.gradient_accumulation_steps);
-  total_steps_ = config.max_steps > 0
-                     ? config.max_steps
-                     : static_cast<std::int64_t>(std::ceil(config.num_train_epochs * static_cast<double>(steps_per_epoch_)));
+  // Micro-batches run on from one epoch into the next, so only the last step rounds up.
+  steps_per_epoch_ = static_cast<double>(train_->micro_batches_per_epoch()) /
+                     static_cast<double>(config.gradient_accumulation_steps);
+  total_steps_ =
+      config.max_steps > 0
+          ? config.max_steps
+          : static_cast<std::int64_t>(std::ceil(config.num_train_epochs * steps_per_epoch_ - 1e-9));
   const double warmup = config.warmup_steps;
-  schedule_ = {config.lr_scheduler_type, config.learning_rate,
-               static_cast<std::int64_t>(warmup < 1 ? std::ceil(warmup * static_cast<double>(total_steps_)) : warmup),
-               total_steps_, config.lr_decay_steps, config.lr_min_ratio, config.lr_num_cycles};
+  schedule_ = {config.lr_scheduler_type,
+               config.learning_rate,
+               static_cast<std::int64_t>(
+                   warmup < 1 ? std::ceil(warmup * static_cast<double>(total_steps_)) : warmup),
+               total_steps_,
+               config.lr_decay_steps,
+               config.lr_min_ratio,
+               config.lr_num_cycles};
 }
 
 Trainer::~Trainer() = default;
@@ -140,22 +165,24 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
   }
   slot.args.index = step;
   slot.args.loss_scale = slot.tokens > 0 ? 1.0 / static_cast<double>(slot.tokens) : 0.0;
-  slot.args.hyper = {updates_applied_ + 1, static_cast<float>(schedule_.rate(step)), static_cast<float>(config_.max_grad_norm),
-                     config_.non_finite};
+  slot.args.hyper = {updates_applied_ + 1, static_cast<float>(schedule_.rate(step)),
+                     static_cast<float>(config_.max_grad_norm), config_.non_finite};
 }
 
 TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
   const auto stopping = [stop] { return stop != nullptr && *stop; };
   TrainOutcome outcome;
   std::array<Slot, 3> slots;
-  if (held_out_ != nullptr) evaluate(0, outcome.held_out_before);
+  const DrainGuard guard(session_.executor());
+  if (held_out_ != nullptr) evaluate(0, outcome.held_out_before, stop);
   const std::int64_t begin = now_ns();
   std::int64_t last = begin;
   for (std::int64_t step = 0; step < total_steps_ && !stopping(); ++step) {
     Slot& slot = slots[static_cast<std::size_t>(step % 3)];
     prepare(slot, step);
     session_.executor().submit("train", slot.args);
-    // The result is there as soon as the norm is known; the updates go on beside the next step's forward.
+    // The result is there as soon as the norm is known; the updates go on beside the next step's
+    // forward.
     const StepResult& result = session_.executor().wait_result();
     const std::int64_t now = now_ns();
     StepReport line = report(slot, result, seconds(now - last));
@@ -165,38 +192,45 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
     outcome.loss_last = result.loss;
     outcome.skipped_steps += result.applied ? 0 : 1;
     updates_applied_ += result.applied ? 1 : 0;
-    progress_.step(line, (step + 1) % config_.logging_steps == 0 || step == 0 || step + 1 == total_steps_);
-    if (!result.finite && config_.non_finite == NonFinitePolicy::stop)
-      throw Error(fmt::format("step {}: the gradient is not finite (loss {}); nothing was applied. Lower learning_rate, or set "
-                              "non_finite: skip_step to go on without such steps", step + 1, result.loss));
+    progress_.step(
+        line, (step + 1) % config_.logging_steps == 0 || step == 0 || step + 1 == total_steps_);
+    if (!result.finite && config_.non_finite == NonFinitePolicy::stop) {
+      outcome.failure = fmt::format(
+          "step {}: the gradient is not finite (loss {}); nothing of this step was applied. Lower "
+          "learning_rate, or set non_finite: skip_step to go on without such steps",
+          step + 1, result.loss);
+      break;
+    }
     if (evaluation_due(step + 1) && !stopping()) {
       Evaluation between;
-      evaluate(step + 1, between);
+      evaluate(step + 1, between, stop);
       last = now_ns();
     }
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
-  outcome.stopped = outcome.steps < total_steps_;
-  if (held_out_ != nullptr && !outcome.stopped) evaluate(outcome.steps, outcome.held_out_after);
+  outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
+  if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
+    evaluate(outcome.steps, outcome.held_out_after, stop);
   return outcome;
 }
 
 bool Trainer::evaluation_due(std::int64_t step) const {
-  return held_out_ != nullptr && config_.eval_steps > 0 && step % config_.eval_steps == 0 && step < total_steps_;
+  return held_out_ != nullptr && config_.eval_steps > 0 && step % config_.eval_steps == 0 &&
+         step < total_steps_;
 }
 
-void Trainer::evaluate(std::int64_t step, Evaluation& into) {
-  into = session_.evaluate(*held_out_);
-  progress_.evaluation(step, into.loss, into.tokens);
+void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::atomic<bool>* stop) {
+  into = session_.evaluate(*held_out_, stop);
+  if (into.tokens > 0) progress_.evaluation(step, into.loss, into.tokens);
 }
 
 StepReport Trainer::report(const Slot& slot, const StepResult& result, double step_seconds) {
-  const StepTiming timing = session_.executor().last_timing();  // of the last step that is complete
+  const StepTiming timing = session_.executor().last_timing("train");
   StepReport line;
   line.step = result.index + 1;
   line.total_steps = total_steps_;
-  line.epoch = static_cast<double>(line.step) / static_cast<double>(steps_per_epoch_);
+  line.epoch = static_cast<double>(line.step) / steps_per_epoch_;
   line.loss = result.loss;
   line.grad_norm = result.grad_norm;
   line.learning_rate = static_cast<double>(slot.args.hyper.learning_rate);
@@ -205,6 +239,7 @@ StepReport Trainer::report(const Slot& slot, const StepResult& result, double st
   line.applied = result.applied;
   line.waits = waits_of(timing, step_seconds);
   line.busy = busy_of(timing);
+  line.timing_step = timing.index + 1;
   line.nvme_bytes_read = timing.nvme_bytes_read;
   line.nvme_bytes_written = timing.nvme_bytes_written;
   return line;

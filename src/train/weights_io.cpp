@@ -13,9 +13,11 @@ namespace {
 
 constexpr std::int64_t piece_elements = 1 << 16;
 
-// Calls visit(parameter, first element in it, first element in the tile, count) for each piece of a parameter in the tile.
+// Calls visit(parameter, first element in it, first element in the tile, count) for each piece of a
+// parameter in the tile.
 template <typename Visit>
-void for_each_piece(const BlockSpec& block, std::int64_t tile_begin, std::int64_t tile_count, Visit visit) {
+void for_each_piece(const BlockSpec& block, std::int64_t tile_begin, std::int64_t tile_count,
+                    Visit visit) {
   for (const ParameterSpec& p : block.parameters) {
     const std::int64_t begin = std::max(p.offset, tile_begin);
     const std::int64_t end = std::min(p.offset + p.count(), tile_begin + tile_count);
@@ -36,7 +38,10 @@ void store(std::span<const float> values, DType dtype, std::byte* target) {
 class Loader {
  public:
   Loader(const std::filesystem::path& folder, const PlannedRun& run, StateAccess& state)
-      : run_(run), state_(state), weights_(folder, expected_tensors(*run.model)), buffer_(piece_elements) {}
+      : run_(run),
+        state_(state),
+        weights_(folder, expected_tensors(*run.model)),
+        buffer_(piece_elements) {}
 
   void load() {
     for (const Shard& shard : run_.program.shards) {
@@ -53,16 +58,18 @@ class Loader {
     const std::int64_t begin = run_.program.tile_begin(shard.id, tile);
     state_.write(shard.id, tile, [&](std::span<std::byte> bytes) {
       std::ranges::fill(bytes, std::byte{0});
-      for_each_piece(block, begin, run_.program.tile_count(shard.id, tile),
-                     [&](const ParameterSpec& p, std::int64_t first, std::int64_t at, std::int64_t count) {
-                       const std::span<float> values(buffer_.data(), static_cast<std::size_t>(count));
-                       weights_.read_f32(p.name, first, values);
-                       store(values, shard.dtype, bytes.data() + at * dtype_bytes(shard.dtype));
-                     });
+      for_each_piece(
+          block, begin, run_.program.tile_count(shard.id, tile),
+          [&](const ParameterSpec& p, std::int64_t first, std::int64_t at, std::int64_t count) {
+            const std::span<float> values(buffer_.data(), static_cast<std::size_t>(count));
+            weights_.read_f32(p.name, first, values);
+            store(values, shard.dtype, bytes.data() + at * dtype_bytes(shard.dtype));
+          });
     });
   }
   void clear_tile(const Shard& shard, int tile) {
-    state_.write(shard.id, tile, [](std::span<std::byte> bytes) { std::ranges::fill(bytes, std::byte{0}); });
+    state_.write(shard.id, tile,
+                 [](std::span<std::byte> bytes) { std::ranges::fill(bytes, std::byte{0}); });
   }
 
   const PlannedRun& run_;
@@ -89,8 +96,10 @@ class TileSource {
       const std::int64_t at = place.offset + first + done;
       const auto tile = static_cast<int>(at / run_.program.tile_elements);
       const std::int64_t begin = at - run_.program.tile_begin(place.shard, tile);
-      const std::int64_t piece = std::min(count - done, run_.program.tile_count(place.shard, tile) - begin);
-      convert(bytes_of(place.shard, tile).data() + begin * dtype_bytes(stored), stored, target.data() + done * width, dtype, piece);
+      const std::int64_t piece =
+          std::min(count - done, run_.program.tile_count(place.shard, tile) - begin);
+      convert(bytes_of(place.shard, tile).data() + begin * dtype_bytes(stored), stored,
+              target.data() + done * width, dtype, piece);
       done += piece;
     }
   }
@@ -108,14 +117,16 @@ class TileSource {
     return held_;
   }
 
-  static void convert(const std::byte* source, DType from, std::byte* target, DType to, std::int64_t count) {
+  static void convert(const std::byte* source, DType from, std::byte* target, DType to,
+                      std::int64_t count) {
     if (from == to) {
       std::memcpy(target, source, static_cast<std::size_t>(count * dtype_bytes(from)));
       return;
     }
     for (std::int64_t i = 0; i < count; ++i) {
-      const float value = from == DType::f32 ? reinterpret_cast<const float*>(source)[i]
-                                             : to_float(reinterpret_cast<const bfloat16*>(source)[i]);
+      const float value = from == DType::f32
+                              ? reinterpret_cast<const float*>(source)[i]
+                              : to_float(reinterpret_cast<const bfloat16*>(source)[i]);
       if (to == DType::f32)
         reinterpret_cast<float*>(target)[i] = value;
       else
@@ -132,9 +143,11 @@ class TileSource {
 };
 
 std::string model_card(const std::filesystem::path& base, const PlannedRun& run) {
-  return fmt::format("# {}\n\nFine-tuned with Strata from the weights in `{}`.\n\n- parameters: {}\n- plan: {:016x}\n",
-                     base.filename().string(), base.filename().string(), run.model->num_parameters(),
-                     plan_hash(run.program, run.plan));
+  return fmt::format(
+      "# {}\n\nFine-tuned with Strata from the weights in `{}`.\n\n- parameters: {}\n- plan: "
+      "{:016x}\n",
+      base.filename().string(), base.filename().string(), run.model->num_parameters(),
+      plan_hash(run.program, run.plan));
 }
 
 ExportOptions export_options(const std::filesystem::path& base, const PlannedRun& run) {
@@ -150,18 +163,20 @@ void load_weights(const std::filesystem::path& folder, const PlannedRun& run, St
   Loader(folder, run, state).load();
 }
 
-void check_export_weights(const std::filesystem::path& base, const std::filesystem::path& target, const PlannedRun& run) {
+void check_export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+                          const PlannedRun& run) {
   check_export(base, target, expected_tensors(*run.model), export_options(base, run));
 }
 
-void export_weights(const std::filesystem::path& base, const std::filesystem::path& target, const PlannedRun& run,
-                    StateAccess& state) {
+void export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+                    const PlannedRun& run, StateAccess& state) {
   TileSource source(run, state);
-  export_hf_folder(base, target, expected_tensors(*run.model),
-                   [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
-                     source.read(name, first, dtype, bytes);
-                   },
-                   export_options(base, run));
+  export_hf_folder(
+      base, target, expected_tensors(*run.model),
+      [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
+        source.read(name, first, dtype, bytes);
+      },
+      export_options(base, run));
 }
 
 }  // namespace strata

@@ -12,10 +12,11 @@ namespace strata {
 void load_weights(const std::filesystem::path& folder, const PlannedRun& run, StateAccess& state);
 
 // Throws what export_weights would throw before it writes.
-void check_export_weights(const std::filesystem::path& base, const std::filesystem::path& target, const PlannedRun& run);
+void check_export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+                          const PlannedRun& run);
 
 // Writes `target` from `base`'s config and tokenizer files and the weights as they are now.
-void export_weights(const std::filesystem::path& base, const std::filesystem::path& target, const PlannedRun& run,
-                    StateAccess& state);
+void export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+                    const PlannedRun& run, StateAccess& state);
 
 }  // namespace strata

@@ -28,7 +28,7 @@ struct UpdateHyper {
 };
 
 // One step's arguments. Owned by the caller, unchanged and alive until the step's result has been
-// returned and all its ops have completed (Executor::wait_drained or two steps later).
+// returned and all its ops have completed (Executor::drain or two steps later).
 struct StepArgs {
   std::int64_t index = 0;  // steps since the run began, 0-based; also names the step in errors
   std::vector<std::span<const std::byte>> inputs;  // per micro-batch, the bytes of its input shard
@@ -36,7 +36,7 @@ struct StepArgs {
   UpdateHyper hyper;
 };
 
-// One step's answers. `loss_sum` is the sum of token losses times loss_scale: the mean loss of the
+// One step's answers. `loss` is the sum of token losses times loss_scale: the mean loss of the
 // step.
 struct StepResult {
   std::int64_t index = 0;

@@ -52,7 +52,7 @@ struct ExecutorParts {
 // Where a step's time went. Nanoseconds; waits are the compute lane's, by the lane that kept it
 // waiting.
 struct StepTiming {
-  std::int64_t index = 0;
+  std::int64_t index = -1;
   std::array<std::int64_t, num_lanes> busy_ns{};
   std::array<std::int64_t, num_lanes> compute_wait_ns{};
   std::uint64_t nvme_bytes_read = 0;
@@ -75,8 +75,8 @@ class Executor {
   const StepResult& wait_result();
   // Blocks until every op of every submitted step has completed.
   void drain();
-  // Timing of the last step that completed as a whole.
-  StepTiming last_timing() const;
+  // Timing of the schedule's last step that completed as a whole; index -1: none yet.
+  StepTiming last_timing(std::string_view schedule) const;
 
  private:
   class Impl;

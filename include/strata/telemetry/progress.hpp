@@ -21,6 +21,8 @@ struct StepReport {
   bool applied = true;      // false: skipped, non-finite gradients
   std::vector<std::pair<std::string, double>>
       waits;  // exposed seconds by cause, {"nvme", 0.04}; small ones left out
+  // The step that waits, busy and NVMe bytes are of: the last complete one; 0: none yet.
+  std::int64_t timing_step = 0;
   std::vector<std::pair<std::string, double>>
       busy;  // seconds each lane worked in the last complete step; metrics.jsonl only
   std::uint64_t nvme_bytes_read = 0, nvme_bytes_written = 0;

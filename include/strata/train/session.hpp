@@ -2,6 +2,7 @@
 // A Session is one model placed by its Plan in real memory and ready to run: the tiers, the state
 // in them and the executor. Thread contract: one thread.
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -39,8 +40,9 @@ class Session {
   Executor& executor() { return *executor_; }
   StateAccess& state() { return *state_; }
 
-  // Mean loss over one pass of `batches`. Drains the executor.
-  Evaluation evaluate(const Batches& batches);
+  // Mean loss over one pass of `batches`; no tokens when `*stop` was set before its end. Drains the
+  // executor.
+  Evaluation evaluate(const Batches& batches, const std::atomic<bool>* stop = nullptr);
   // Throws what export_to would throw before it writes: the target exists, or the space does not
   // suffice.
   void check_export(const std::filesystem::path& target) const;

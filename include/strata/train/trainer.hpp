@@ -16,6 +16,7 @@ struct TrainOutcome {
   double loss_first = 0, loss_last = 0;
   Evaluation held_out_before, held_out_after;  // tokens 0: not evaluated
   std::int64_t skipped_steps = 0;
+  std::string failure;   // a gradient was not finite and the policy is `stop`; empty: none
   bool stopped = false;  // by `stop`, before the last step
   double seconds = 0;
 };
@@ -35,7 +36,7 @@ class Trainer {
   ~Trainer();
 
   std::int64_t total_steps() const { return total_steps_; }
-  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  double steps_per_epoch() const { return steps_per_epoch_; }
   // Runs to the end, or ends after the current step once `*stop` is set, without the last
   // evaluation. Throws Error when a gradient is not finite and the policy is `stop`.
   TrainOutcome run(const std::atomic<bool>* stop = nullptr);
@@ -45,14 +46,15 @@ class Trainer {
 
   void prepare(Slot& slot, std::int64_t step);
   StepReport report(const Slot& slot, const StepResult& result, double seconds);
-  void evaluate(std::int64_t step, Evaluation& into);
+  void evaluate(std::int64_t step, Evaluation& into, const std::atomic<bool>* stop);
   bool evaluation_due(std::int64_t step) const;
 
   const RunConfig& config_;
   Session& session_;
   Progress& progress_;
   std::unique_ptr<Batches> train_, held_out_;
-  std::int64_t steps_per_epoch_ = 0, total_steps_ = 0;
+  double steps_per_epoch_ = 0;
+  std::int64_t total_steps_ = 0;
   LearningRateSchedule schedule_;
   std::int64_t updates_applied_ = 0;
 };

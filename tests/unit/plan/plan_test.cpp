@@ -153,6 +153,15 @@ TEST(Plan, UsageAddsUpToThePeakOfEachTier) {
   }
 }
 
+TEST(Plan, GivesASegmentAllTheSlotsItNeedsAtOnce) {
+  // Embedding and head in one size class: a tied loss needs the weights and contributions of both.
+  const Program program = make_toy_program({.embedding_elements = 900, .tied = true});
+  Policy policy;
+  policy.weight_slots = policy.gradient_slots = 1;
+  const Plan plan = make_plan(program, roomy_limits(), policy);
+  EXPECT_EQ(joined(verify(program, plan)), "");
+}
+
 TEST(Plan, UpdatesDuringBackwardPrecedeTheNorm) {
   const Program program = make_toy_program({});
   Policy policy;

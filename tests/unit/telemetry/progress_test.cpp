@@ -75,7 +75,7 @@ TEST_F(ProgressTest, WritesEachStepUnderTheUsualNames) {
   EXPECT_EQ(lines().at(0),
             nlohmann::json::parse(R"({"step": 1, "epoch": 0.25, "loss": 1.5, "grad_norm": 0.5,
       "learning_rate": 1e-5, "step_seconds": 2.0, "tokens_per_second": 500.0, "num_tokens": 1000, "applied": true,
-      "offload/wait_nvme_s": 0.25, "offload/busy_compute_s": 1.5,
+      "offload/wait_nvme_s": 0.25, "offload/busy_compute_s": 1.5, "offload/timing_step": 0,
       "offload/nvme_bytes_read": 4096, "offload/nvme_bytes_written": 8192})"));
   std::string line = format_step(report(1), 18);
   line.insert(line.find(" | "), " ");  // as wide as "10/10"

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 
 constexpr std::size_t columns_max = 120, lines_max = 500;
 // Ratchets: lower them when the tree gets better, never raise them.
-constexpr std::size_t long_lines_allowed = 160;
+constexpr std::size_t long_lines_allowed = 45;
 
 const std::vector<std::string> folders{"include", "src",     "io",   "kernels", "tests", "bench",
                                        "scripts", "configs", "docs", "cmake",   ".ci"};
