@@ -302,6 +302,10 @@ void ValueReplay::update(const Op& op) {
 
 void ValueReplay::update_gate(const Op& op, const Use& gradient) {
   const Operand& gate = op.operands.back();
+  // The executor reads partials itself, in host memory; scalars go to the engine.
+  const bool with_engine = gate.what.content == Content::scalars && op.lane == Lane::compute;
+  if (gate.region.tier != (with_engine ? Tier::device : Tier::host))
+    complain(op, "is held back by what is out of reach");
   if (gate.what.content == Content::scalars) return expect(op, gate.what, gate.region, scalars_);
   if (gate.what.content != Content::partials ||
       plan_.policy.update_order != UpdateOrder::during_backward)

@@ -227,7 +227,9 @@ void OpRunner::update(const Op& op, const Bound& bound, StepState& step) {
   tile.moment1 = bound.views[2];
   tile.moment2 = bound.views[3];
   tile.weight = bound.views[4];
-  parts_.optimizer->update(tile, step.args->hyper, scalars, stream(op));
+  const bool on_device = op.lane == Lane::compute && parts_.device_optimizer != nullptr;
+  UpdateRunner& optimizer = on_device ? *parts_.device_optimizer : *parts_.optimizer;
+  optimizer.update(tile, step.args->hyper, scalars, stream(op));
 }
 
 void OpRunner::report(const Op& op, const Bound& bound, StepState& step) {

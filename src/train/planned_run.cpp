@@ -30,6 +30,14 @@ std::vector<std::vector<DecayRange>> decay_ranges(const Model& model) {
   return ranges;
 }
 
+std::unique_ptr<AdamW> make_optimizer(const RunConfig& config, const Model& model,
+                                      Kernels& kernels) {
+  const AdamWConfig adamw{config.adam_beta1, config.adam_beta2,
+                          static_cast<float>(config.adam_epsilon),
+                          static_cast<float>(config.weight_decay)};
+  return std::make_unique<AdamW>(adamw, decay_ranges(model), kernels);
+}
+
 void declare_training(const RunConfig& config, const Model& model, Program& program) {
   const int micro_batches = static_cast<int>(config.gradient_accumulation_steps);
   model.declare_state(program, micro_batches);
@@ -165,10 +173,8 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
                                norm_chunk_elements * norm_chunk_elements);
   if (purpose == Purpose::train) {
     declare_training(config, *run.model, run.program);
-    run.optimizer = std::make_unique<AdamW>(
-        AdamWConfig{config.adam_beta1, config.adam_beta2, static_cast<float>(config.adam_epsilon),
-                    static_cast<float>(config.weight_decay)},
-        decay_ranges(*run.model), *run.host_kernels);
+    run.optimizer = make_optimizer(config, *run.model, *run.host_kernels);
+    run.device_optimizer = make_optimizer(config, *run.model, *run.device_kernels);
   } else {
     run.model->declare_state(run.program, 0);
   }

@@ -68,6 +68,7 @@ Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions&
   parts.host_kernels = run_.host_kernels.get();
   parts.model = run_.model.get();
   parts.optimizer = run_.optimizer.get();
+  parts.device_optimizer = run_.device_optimizer.get();
   executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts, options);
 }
 

@@ -46,7 +46,8 @@ struct ExecutorParts {
   Kernels* device_kernels = nullptr;  // compute lane
   Kernels* host_kernels = nullptr;    // update lane
   SegmentRunner* model = nullptr;
-  UpdateRunner* optimizer = nullptr;  // null when no schedule updates
+  UpdateRunner* optimizer = nullptr;  // update lane; null when no schedule updates
+  UpdateRunner* device_optimizer = nullptr;  // compute lane; null: `optimizer` serves both
 };
 
 // Where a step's time went. Nanoseconds; waits are the compute lane's, by the lane that kept it

@@ -22,7 +22,7 @@ enum class Purpose : std::uint8_t { train, evaluate };
 struct PlannedRun {
   std::unique_ptr<Kernels> device_kernels, host_kernels;
   std::unique_ptr<Model> model;
-  std::unique_ptr<AdamW> optimizer;  // null for evaluation
+  std::unique_ptr<AdamW> optimizer, device_optimizer;  // by update engine; null for evaluation
   Program program;
   Plan plan;
 };
