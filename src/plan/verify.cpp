@@ -46,6 +46,7 @@ void check_homes(const Program& program, const Plan& plan, std::vector<Violation
     fixed.emplace_back(Region{pool.tier, 0, pool.offset,
                               pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots)},
                        pool.name);
+  if (plan.transfer.bytes > 0) fixed.emplace_back(plan.transfer, "load and save");
   std::ranges::sort(fixed, [](const auto& a, const auto& b) {
     return std::tuple(a.first.tier, a.first.drive, a.first.offset) <
            std::tuple(b.first.tier, b.first.drive, b.first.offset);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "strata/program/step.hpp"
 
@@ -315,6 +316,12 @@ void ValueReplay::update_gate(const Op& op, const Use& gradient) {
 
 void ValueReplay::report(const Op& op) {
   for (const Operand& operand : op.operands) expect_current(op, operand);
+  std::set<ShardId> reported;
+  for (const Operand& operand : op.operands) reported.insert(operand.what.shard);
+  for (SegmentId id : model_segments_)
+    for (const Use& use : program_.segment(id).uses)
+      if (program_.shard(use.shard).role == Role::metric && !reported.contains(use.shard))
+        complain(op, fmt::format("leaves out {}", describe({use.shard, -1, Content::value})));
 }
 
 std::string ValueReplay::describe(const TileRef& what) const {

@@ -231,7 +231,7 @@ TEST_F(VerifierFinds, AnOpLeftOut) {
     // still holds the tile.
     const auto at =
         std::find_if(ops.rbegin(), ops.rend(), [&](const Op& op) { return op.kind == kind; });
-    if (at == ops.rend()) continue;
+    ASSERT_TRUE(at != ops.rend()) << "the plan has no " << op_kind_name(kind);
     ops.erase(std::next(at).base());
     derive_edges(plan.schedules[0]);
     EXPECT_FALSE(verify(program_, plan).empty()) << op_kind_name(kind);
@@ -249,6 +249,21 @@ TEST_F(VerifierFinds, ASegmentOutOfOrder) {
 
 TEST_F(VerifierFinds, ARegionOutsideItsTier) {
   plan_.tier_bytes[1] /= 2;
+  EXPECT_FALSE(verify(program_, plan_).empty());
+}
+
+TEST_F(VerifierFinds, AHomeUnderTheRegionThatLoadsAndSaves) {
+  for (auto& homes : plan_.homes)
+    for (Region& home : homes)
+      if (home.tier == Tier::host) plan_.transfer.offset = home.offset;
+  EXPECT_FALSE(verify(program_, plan_).empty());
+}
+
+TEST_F(VerifierFinds, AReportWithoutALoss) {
+  auto& ops = train().ops;
+  const auto report = std::ranges::find(ops, OpKind::report, &Op::kind);
+  report->operands.erase(report->operands.begin());
+  derive_edges(train());
   EXPECT_FALSE(verify(program_, plan_).empty());
 }
 
