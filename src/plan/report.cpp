@@ -4,9 +4,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <concepts>
 #include <nlohmann/json.hpp>
 
 #include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
 #include "strata/core/text_table.hpp"
 #include "strata/plan/plan.hpp"
 
@@ -128,6 +130,56 @@ nlohmann::ordered_json tiers_json(const Bytes& bytes) {
   return {{"gpu", bytes[0]}, {"cpu", bytes[1]}, {"nvme", bytes[2]}};
 }
 
+class Hash {
+ public:
+  Hash() : state_(XXH3_createState()) {
+    ensure(state_ != nullptr);
+    XXH3_64bits_reset(state_);
+  }
+  ~Hash() { XXH3_freeState(state_); }
+  Hash(const Hash&) = delete;
+  Hash& operator=(const Hash&) = delete;
+
+  template <std::integral T>
+  void add(T value) {
+    const auto wide = static_cast<std::int64_t>(value);
+    XXH3_64bits_update(state_, &wide, sizeof wide);
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    XXH3_64bits_update(state_, text.data(), text.size());
+  }
+  std::uint64_t digest() const { return XXH3_64bits_digest(state_); }
+
+ private:
+  XXH3_state_t* state_;
+};
+
+void add(Hash& hash, const Region& region) {
+  hash.add(static_cast<int>(region.tier));
+  hash.add(region.drive);
+  hash.add(region.offset);
+  hash.add(region.bytes);
+}
+
+void add(Hash& hash, const Op& op) {
+  hash.add(static_cast<int>(op.kind));
+  hash.add(static_cast<int>(op.lane));
+  hash.add(op.segment.value);
+  hash.add(op.first_contribution);
+  for (const Operand& operand : op.operands) {
+    hash.add(operand.what.shard.value);
+    hash.add(operand.what.tile);
+    hash.add(static_cast<int>(operand.what.content));
+    hash.add(static_cast<int>(operand.access));
+    add(hash, operand.region);
+  }
+  for (const Edge& edge : op.after) {
+    hash.add(edge.op.value);
+    hash.add(edge.steps_back);
+  }
+}
+
 }  // namespace
 
 std::string format_plan(const Program&, const Plan& plan) {
@@ -172,11 +224,21 @@ std::string plan_to_json(const Program& program, const Plan& plan) {
 }
 
 std::uint64_t plan_hash(const Program& program, const Plan& plan) {
-  std::string text = fmt::format("{} {} {}", program.tile_elements, program.world, program.rank);
-  for (const Shard& shard : program.shards) text += shard_json(plan, shard).dump();
-  for (const Schedule& schedule : plan.schedules)
-    for (const Op& op : schedule.ops) text += op_json(program, op).dump();
-  return XXH3_64bits(text.data(), text.size());
+  Hash hash;
+  hash.add(program.tile_elements);
+  hash.add(program.world);
+  hash.add(program.rank);
+  for (const Shard& shard : program.shards) {
+    hash.add(shard.name);
+    hash.add(static_cast<int>(shard.dtype));
+    hash.add(shard.count);
+    for (const Region& home : plan.homes[shard.id.index()]) add(hash, home);
+  }
+  for (const Schedule& schedule : plan.schedules) {
+    hash.add(schedule.name);
+    for (const Op& op : schedule.ops) add(hash, op);
+  }
+  return hash.digest();
 }
 
 }  // namespace strata

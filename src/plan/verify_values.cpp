@@ -38,8 +38,11 @@ void ValueReplay::begin() {
   sequence_ = program_.sequence(schedule_.name);
   if (sequence_ == nullptr)
     return complain(fmt::format("schedule '{}' has no sequence", schedule_.name));
-  for (SegmentId id : sequence_->segments)
+  for (SegmentId id : sequence_->segments) {
     if (is_model_segment(program_.segment(id).kind)) model_segments_.push_back(id);
+    for (const Use& use : program_.segment(id).uses)
+      contributions_[use.shard] += use.access == Access::accumulate;
+  }
   for (const Shard& shard : program_.shards) {
     if (!is_state(shard.role)) continue;
     if (static_cast<int>(plan_.homes[shard.id.index()].size()) != program_.num_tiles(shard.id)) {
@@ -244,11 +247,8 @@ void ValueReplay::accumulate(const Op& op) {
 }
 
 int ValueReplay::contributions_expected(ShardId shard) const {
-  int expected = 0;
-  for (SegmentId id : sequence_->segments)
-    for (const Use& use : program_.segment(id).uses)
-      expected += use.access == Access::accumulate && use.shard == shard;
-  return expected;
+  const auto found = contributions_.find(shard);
+  return found == contributions_.end() ? 0 : found->second;
 }
 
 void ValueReplay::square(const Op& op) {

@@ -73,6 +73,7 @@ class ValueReplay {
   Version scalars_ = 0;
   std::size_t next_segment_ = 0;  // of the model segments of the sequence, in order
   std::vector<SegmentId> model_segments_;
+  std::map<ShardId, int> contributions_;  // to each gradient in a step
 };
 
 }  // namespace strata
