@@ -18,79 +18,45 @@ void Emitter::add_contribution(ShardId shard, const Region& contribution) {
     const Region part =
         contribution.part(static_cast<std::uint64_t>(program_.tile_begin(shard, tile) * width),
                           static_cast<std::uint64_t>(program_.tile_count(shard, tile) * width));
-    switch (layout_.tier(shard, tile)) {
-      case Tier::device:
-        add_tile_on_device(shard, tile, part);
-        break;
-      case Tier::host:
-        add_tile_on_host(shard, tile, part);
-        break;
-      case Tier::nvme:
-        add_tile_on_nvme(shard, tile, part);
-        break;
-    }
+    add_tile(shard, tile, part);
     const auto early = update_of_tile_.find({program_.shard(shard).block, tile});
     if (last && early != update_of_tile_.end()) update(program_.segment(early->second));
   }
 }
 
-void Emitter::add_tile_on_device(ShardId shard, int tile, const Region& part) {
+void Emitter::add_tile(ShardId shard, int tile, const Region& part) {
   const TileRef contributed{shard, tile, Content::contribution}, value{shard, tile, Content::value};
   const Region home = layout_.home(shard, tile);
+  const Region source = contribution_beside(contributed, part, home.tier);
+  const Region sum = home.tier == Tier::nvme ? staged_sum(value) : home;
   const bool first = contributions_seen_[shard] == 1;
   if (stored_as_contributed(shard)) {
-    add(OpKind::copy, Lane::comm,
-        {{contributed, part, Access::read}, {value, home, Access::produce}});
+    add(OpKind::copy, route(source, sum, Group::step).second,
+        {{contributed, source, Access::read}, {value, sum, Access::produce}});
   } else {
-    add(OpKind::accumulate, Lane::compute,
-        {{contributed, part, Access::read},
-         {value, home, first ? Access::produce : Access::update}})
-        .first_contribution = first;
-  }
-  if (contributions_seen_[shard] == contributions_total_[shard])
-    finish_gradient_tile(shard, tile, home);
-}
-
-void Emitter::add_tile_on_host(ShardId shard, int tile, const Region& part) {
-  const TileRef contributed{shard, tile, Content::contribution}, value{shard, tile, Content::value};
-  const Region home = layout_.home(shard, tile);
-  const bool first = contributions_seen_[shard] == 1;
-  if (stored_as_contributed(shard)) {
-    add(OpKind::copy, Lane::d2h,
-        {{contributed, part, Access::read}, {value, home, Access::produce}});
-  } else {
-    const Region staged = tile_slot(contributed, SlotPurpose::host_contribution);
-    transfer(contributed, part, staged, Group::step);
-    add(OpKind::accumulate, Lane::update,
-        {{contributed, staged, Access::read},
-         {value, home, first ? Access::produce : Access::update}})
-        .first_contribution = first;
-  }
-  if (contributions_seen_[shard] == contributions_total_[shard])
-    finish_gradient_tile(shard, tile, home);
-}
-
-void Emitter::add_tile_on_nvme(ShardId shard, int tile, const Region& part) {
-  const TileRef contributed{shard, tile, Content::contribution}, value{shard, tile, Content::value};
-  const bool first = contributions_seen_[shard] == 1;
-  Region sum;
-  if (stored_as_contributed(shard)) {
-    sum = tile_slot(value, SlotPurpose::host_gradient);
-    add(OpKind::copy, Lane::d2h,
-        {{contributed, part, Access::read}, {value, sum, Access::produce}});
-  } else {
-    const Region staged = tile_slot(contributed, SlotPurpose::host_contribution);
-    transfer(contributed, part, staged, Group::step);
-    sum = first ? tile_slot(value, SlotPurpose::host_gradient)
-                : tile_on_host(value, SlotPurpose::host_gradient, Group::step);
-    add(OpKind::accumulate, Lane::update,
-        {{contributed, staged, Access::read},
+    add(OpKind::accumulate, sum.tier == Tier::device ? Lane::compute : Lane::update,
+        {{contributed, source, Access::read},
          {value, sum, first ? Access::produce : Access::update}})
         .first_contribution = first;
   }
   if (contributions_seen_[shard] == contributions_total_[shard])
     finish_gradient_tile(shard, tile, sum);
-  transfer(value, sum, layout_.home(shard, tile), Group::step);
+  if (home.tier == Tier::nvme) transfer(value, sum, home, Group::step);
+}
+
+// A contribution that is added to a sum off the device is staged in host memory first; one that is
+// the sum goes straight there.
+Region Emitter::contribution_beside(TileRef contributed, const Region& part, Tier home) {
+  if (home == Tier::device || stored_as_contributed(contributed.shard)) return part;
+  const Region staged = tile_slot(contributed, SlotPurpose::host_contribution);
+  transfer(contributed, part, staged, Group::step);
+  return staged;
+}
+
+// The sum of a tile whose home is on NVMe: begun by the first contribution, fetched for the others.
+Region Emitter::staged_sum(TileRef value) {
+  if (contributions_seen_[value.shard] == 1) return tile_slot(value, SlotPurpose::host_gradient);
+  return tile_on_host(value, SlotPurpose::host_gradient, Group::step);
 }
 
 void Emitter::finish_gradient_tile(ShardId shard, int tile, const Region& where) {

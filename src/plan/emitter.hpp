@@ -37,9 +37,9 @@ class Emitter {
 
   // Gradients.
   void add_contribution(ShardId shard, const Region& contribution);
-  void add_tile_on_device(ShardId shard, int tile, const Region& part);
-  void add_tile_on_host(ShardId shard, int tile, const Region& part);
-  void add_tile_on_nvme(ShardId shard, int tile, const Region& part);
+  void add_tile(ShardId shard, int tile, const Region& part);
+  Region contribution_beside(TileRef contributed, const Region& part, Tier home);
+  Region staged_sum(TileRef value);
   bool stored_as_contributed(ShardId shard) const;
   void finish_gradient_tile(ShardId shard, int tile, const Region& where);
 

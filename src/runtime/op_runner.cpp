@@ -93,9 +93,17 @@ Kernels& OpRunner::kernels(const Op& op) const {
   return op.lane == Lane::compute ? *parts_.device_kernels : *parts_.host_kernels;
 }
 
-void OpRunner::run(std::size_t schedule, const Op& op, StepState& step) {
+void OpRunner::run(const Op& op, StepState& step) {
+  try {
+    carry_out(op, step);
+  } catch (const std::exception& error) {
+    throw Error(failure(op, step, error.what()));
+  }
+}
+
+void OpRunner::carry_out(const Op& op, StepState& step) {
   if (poison_ == Poison::on) poison(op);
-  const Bound& bound = bound_[schedule][op.id.index()];
+  const Bound& bound = bound_[step.schedule][op.id.index()];
   switch (op.kind) {
     case OpKind::feed:
       feed(op, step);
@@ -133,8 +141,7 @@ void OpRunner::run(std::size_t schedule, const Op& op, StepState& step) {
   stream(op).synchronize();
 }
 
-void OpRunner::start_transfer(std::size_t, const Op& op, StepState& step,
-                              IoCompletion& completion) {
+void OpRunner::start_transfer(const Op& op, StepState& step, IoCompletion& completion) {
   if (poison_ == Poison::on) poison(op);
   const DiskTransfer t = disk_transfer(op, step);
   parts_.store->submit(t.op, t.drive, t.offset, t.memory, t.priority, completion);
@@ -250,6 +257,10 @@ void OpRunner::report(const Op& op, const Bound& bound, StepState& step) {
     result.micro_batch_losses.push_back(loss);
     result.loss += loss;
   }
+}
+
+std::string OpRunner::failure(const Op& op, const StepState& step, const std::string& why) const {
+  return fmt::format("step {}: {}: {}", step.args->index + 1, describe(op), why);
 }
 
 std::string OpRunner::describe(const Op& op) const {

@@ -16,14 +16,13 @@ class OpRunner {
  public:
   OpRunner(const Program& program, const Plan& plan, const ExecutorParts& parts, Poison poison);
 
-  // Runs the op and returns when it is complete.
-  void run(std::size_t schedule, const Op& op, StepState& step);
+  // Runs the op and returns when it is complete. Throws Error with failure().
+  void run(const Op& op, StepState& step);
   // Starts a read or write; `completion` is told when it is complete.
-  void start_transfer(std::size_t schedule, const Op& op, StepState& step,
-                      IoCompletion& completion);
+  void start_transfer(const Op& op, StepState& step, IoCompletion& completion);
 
-  // "update of 'master/layers.3' tile 2 (update lane)", for errors.
-  std::string describe(const Op& op) const;
+  // "step 3: update on lane update for 'update head tile 2', 'gradient/head' tile 2: why".
+  std::string failure(const Op& op, const StepState& step, const std::string& why) const;
 
  private:
   struct Bound {                    // per op
@@ -38,6 +37,8 @@ class OpRunner {
     IoPriority priority;
   };
 
+  void carry_out(const Op& op, StepState& step);
+  std::string describe(const Op& op) const;
   Bound bind(const Op& op) const;
   TensorView view(const Operand& operand) const;
   std::byte* address(const Region& region) const;

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <deque>
 #include <vector>
 
@@ -92,12 +90,7 @@ class SeededWalker final : public LaneWalker {
   }
 
   void run(const Op& op, StepState& step) {
-    try {
-      runner_.run(step.schedule, op, step);
-    } catch (const std::exception& error) {
-      throw Error(
-          fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), error.what()));
-    }
+    runner_.run(op, step);
     ++completed_[step.schedule][op.id.index()];
     --step.ops_left;
   }

@@ -1,8 +1,5 @@
-#include <fmt/format.h>
-
 #include "runtime/lane_walker.hpp"
 #include "strata/core/clock.hpp"
-#include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
@@ -15,7 +12,7 @@ class SerialWalker final : public LaneWalker {
   void submit(StepState& step) override {
     for (const Op& op : plan_.schedules[step.schedule].ops) {
       const std::int64_t start = now_ns();
-      run(op, step);
+      runner_.run(op, step);
       step.busy_ns[static_cast<std::size_t>(op.lane)] += now_ns() - start;
       --step.ops_left;
     }
@@ -24,14 +21,6 @@ class SerialWalker final : public LaneWalker {
   void wait_complete(const StepState&) override {}
 
  private:
-  void run(const Op& op, StepState& step) {
-    try {
-      runner_.run(step.schedule, op, step);
-    } catch (const std::exception& error) {
-      throw Error(
-          fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), error.what()));
-    }
-  }
   const Plan& plan_;
   OpRunner& runner_;
 };

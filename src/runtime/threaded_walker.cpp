@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -47,14 +45,14 @@ class ThreadedWalker final : public LaneWalker {
       for (std::size_t lane = 0; lane < num_lanes; ++lane)
         threads_.emplace_back([this, lane] { walk(lane); });
     } catch (...) {  // The system has no thread left: those that run must end first.
-      fail_silently();
+      fail("the run was ended");
       stop_lanes();
       throw;
     }
   }
 
   ~ThreadedWalker() override {
-    fail_silently();
+    fail("the run was ended");
     stop_lanes();
   }
 
@@ -91,7 +89,7 @@ class ThreadedWalker final : public LaneWalker {
 
   void transfer_done(OpTrack& track, const IoResult& result) noexcept {
     io_lane_busy(track.op->lane, *track.step, -1);
-    if (!result.ok()) fail(*track.op, *track.step, result.message);
+    if (!result.ok()) fail(runner_.failure(*track.op, *track.step, result.message));
     finish(track, *track.step);
   }
 
@@ -159,21 +157,21 @@ class ThreadedWalker final : public LaneWalker {
   }
 
   void issue(OpTrack& track, StepState& step) {
-    const Op& op = *track.op;
     try {
-      if (is_nvme_lane(op.lane)) {
-        track.step = &step;
-        io_lane_busy(op.lane, step, +1);
-        runner_.start_transfer(step.schedule, op, step, track);
-        return;
-      }
+      if (is_nvme_lane(track.op->lane)) return start_transfer(track, step);
       const std::int64_t start = now_ns();
-      runner_.run(step.schedule, op, step);
-      step.busy_ns[static_cast<std::size_t>(op.lane)] += now_ns() - start;
+      runner_.run(*track.op, step);
+      step.busy_ns[static_cast<std::size_t>(track.op->lane)] += now_ns() - start;
       finish(track, step);
     } catch (const std::exception& error) {
-      fail(op, step, error.what());
+      fail(error.what());
     }
+  }
+
+  void start_transfer(OpTrack& track, StepState& step) {
+    track.step = &step;
+    io_lane_busy(track.op->lane, step, +1);
+    runner_.start_transfer(*track.op, step, track);
   }
 
   void io_lane_busy(Lane lane, StepState& step, int change) {
@@ -185,15 +183,10 @@ class ThreadedWalker final : public LaneWalker {
     clock.in_flight += change;
   }
 
-  void fail(const Op& op, const StepState& step, const std::string& why) {
+  // The first failure is the one to tell of.
+  void fail(const std::string& text) {
     std::lock_guard lock(mutex_);
-    if (failure_.empty())
-      failure_ = fmt::format("step {}: {}: {}", step.args->index + 1, runner_.describe(op), why);
-    stop_waiting();
-  }
-  void fail_silently() {
-    std::lock_guard lock(mutex_);
-    if (failure_.empty()) failure_ = "the run was ended";
+    if (failure_.empty()) failure_ = text;
     stop_waiting();
   }
   void stop_waiting() {
