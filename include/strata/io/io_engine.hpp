@@ -12,9 +12,16 @@
 //
 // Thread contract: all methods may be called from any thread. Completions are delivered on the
 // engine's threads: they must be short and must not call back into the engine.
+//
+// Drives. Files on different devices never share a queue: each device has its own, of
+// IoOptions::queue_depth, so that a slow drive holds up nobody else's transfers.
+//
+// Stalls. A transfer that the kernel does not give back cannot be abandoned: the kernel may still
+// write to its memory. What an engine can do is say so: see IoOptions::on_stall.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +29,7 @@
 #include <vector>
 
 #include "strata/core/strong_id.hpp"
+#include "strata/io/file_system.hpp"
 
 namespace strata {
 
@@ -93,8 +101,16 @@ class IoEngine {
   virtual void unregister_memory(std::span<std::byte>) {}
 
   virtual void submit(std::span<const IoRequest> requests) = 0;
+  // Gives up the requests that carry `completion`: no further piece of them goes to the kernel.
+  // Each completes with ECANCELED, once its pieces in flight have ended, unless the last of it was
+  // already under way: then it completes as if nothing had been said. Returns how many were given
+  // up. Does not wait.
+  virtual std::size_t cancel(const IoCompletion& completion) = 0;
   // Blocks until every request submitted before has completed.
   virtual void drain() = 0;
+
+  // Names, directories and small files on the disks that this engine reaches.
+  virtual FileSystem& file_system() = 0;
 
   // One line for the log: engine, why it was chosen, depth, registered buffers or the reason there
   // are none.
@@ -105,9 +121,16 @@ class IoEngine {
 void transfer(IoEngine& engine, const IoRequest& request);
 
 struct IoOptions {
-  int queue_depth = 32;                    // requests in flight at the kernel per engine
+  int queue_depth = 32;                    // pieces in flight at the kernel per device
   std::uint64_t chunk_bytes = 4ull << 20;  // larger requests are cut into pieces of this size
   int num_threads = 4;                     // `threads` engine
+
+  // Called from an engine thread when the kernel has held a transfer for `stall_seconds`, and again
+  // each time as long has passed without a completion: the seconds so far, and a text that lists
+  // every transfer in flight (operation, path, offset, bytes, age). Must not call back into the
+  // engine. Empty: nobody is told.
+  std::function<void(double seconds, const std::string& in_flight)> on_stall = {};
+  double stall_seconds = 30;
 };
 std::unique_ptr<IoEngine> make_threads_engine(const IoOptions& options);
 // Throws SystemError when the kernel refuses io_uring (seccomp, sysctl, too old).
@@ -125,17 +148,27 @@ struct SimOptions {
   std::uint64_t seed = 1;
   std::uint64_t alignment = 4096;
   std::uint64_t capacity_bytes = ~std::uint64_t{0};
-  std::int64_t latency_us_max =
-      0;  // uniform in [0, max] per piece, from the seed; completions reorder
+  // Uniform in [0, max] per piece, from the seed; completions reorder.
+  std::int64_t latency_us_max = 0;
   double short_transfer_probability = 0;
   double again_probability = 0;  // EAGAIN, retried by the engine
   std::vector<SimFault> faults = {};
   std::uint64_t chunk_bytes = 1ull << 20;
+  // The power fails at this operation: it and all that follow fail with EIO and change nothing,
+  // until cut_power() has settled what survived and the machine is up again. Counts everything that
+  // changes the disk: pieces written, preallocations, syncs, and what FileSystem does to names,
+  // directories and small files.
+  std::uint64_t power_fails_at_change = ~std::uint64_t{0};
 };
 class SimEngine : public IoEngine {
  public:
-  // Drops every write not yet covered by sync(); the "machine" restarts with what was durable.
+  // The "machine" restarts with what a real disk may have kept: everything synced, and of the rest
+  // a part drawn from the seed. Of unsynced writes any subset of sectors survives (of `alignment`
+  // bytes, whole); of unsynced changes to names in a directory, the first few, in order; a file
+  // whose name survived but whose bytes were never synced has any of them as zeros. With seed 0
+  // nothing unsynced survives.
   virtual void cut_power() = 0;
+  virtual std::uint64_t changes() const = 0;  // operations counted so far
 };
 std::unique_ptr<SimEngine> make_sim_engine(const SimOptions& options);
 

@@ -1,0 +1,42 @@
+#pragma once
+// Charts as self-contained SVG documents: no scripts, no fonts or styles from elsewhere, readable
+// on a light and on a dark page. Values.
+
+#include <string>
+#include <vector>
+
+namespace strata {
+
+struct ChartSeries {
+  std::string name;
+  std::vector<double> x, y;
+};
+struct ChartMark {  // a vertical line with a word
+  double x = 0;
+  std::string text;
+};
+struct LineChart {
+  std::string title, x_label, y_label;  // labels carry the unit
+  std::vector<ChartSeries> series;
+  std::vector<ChartMark> marks;
+};
+
+struct HeatMap {
+  std::string title, x_label, y_label, unit;
+  std::vector<std::string> columns, rows;
+  std::vector<std::vector<double>> values;  // [row][column]; NaN: not measured
+};
+
+// A document of charts below one another, in order.
+class SvgDocument {
+ public:
+  void add(const LineChart& chart);
+  void add(const HeatMap& map);
+  std::string text() const;
+
+ private:
+  std::vector<std::string> parts_;
+  double height_ = 0;
+};
+
+}  // namespace strata
