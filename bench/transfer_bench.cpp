@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <latch>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,13 @@
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 #include "strata/device/device.hpp"
-#include "strata/io/store/tile_store.hpp"
+#include "strata/io/store/shard_store.hpp"
 
 namespace strata {
 namespace {
 
 constexpr std::uint64_t tile_bytes = 16 * MiB;
-constexpr std::uint64_t slots = 16;
+constexpr int slots = 16;
 
 class Countdown : public IoCompletion {
  public:
@@ -37,14 +38,25 @@ class Countdown : public IoCompletion {
   std::latch left_;
 };
 
-double run(TileStore& store, const Slab& memory, std::uint64_t tiles) {
-  Countdown countdown(static_cast<std::ptrdiff_t>(2 * tiles));
+std::unique_ptr<ShardStore> make_store(IoEngine& engine, const std::string& directory, int tiles) {
+  StoreSpec spec;
+  spec.directories = {directory};
+  for (int tile = 0; tile < tiles; ++tile)
+    spec.tiles.push_back({fmt::format("bench tile {}", tile), tile_bytes, 0});
+  return ShardStore::create(engine, spec, {});
+}
+
+std::span<std::byte> slot(const Slab& memory, int tile) {
+  return {memory.data() + static_cast<std::uint64_t>(tile % slots) * tile_bytes, tile_bytes};
+}
+
+double run(ShardStore& store, const Slab& memory) {
+  const int tiles = store.num_tiles() / 2;  // The first half is read, the other written.
+  Countdown countdown(2 * tiles);
   const std::int64_t start = now_ns();
-  for (std::uint64_t tile = 0; tile < tiles; ++tile) {
-    const std::span<std::byte> slot(memory.data() + tile % slots * tile_bytes, tile_bytes);
-    store.submit(IoOp::read, 0, tile * tile_bytes, slot, IoPriority::prefetch, countdown);
-    store.submit(IoOp::write, 0, (tiles + tile) * tile_bytes, slot, IoPriority::write_back,
-                 countdown);
+  for (int tile = 0; tile < tiles; ++tile) {
+    store.submit(IoOp::read, tile, slot(memory, tile), IoPriority::prefetch, countdown);
+    store.submit(IoOp::write, tiles + tile, slot(memory, tile), IoPriority::write_back, countdown);
   }
   countdown.wait();
   return seconds(now_ns() - start);
@@ -60,23 +72,22 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const std::uint64_t tiles = std::max<std::uint64_t>(1, parse_bytes(argv[2]) / tile_bytes);
+    const std::uint64_t wanted = parse_bytes(argv[2]);
+    const int tiles = static_cast<int>(std::max<std::uint64_t>(1, wanted / tile_bytes));
     auto engine = make_io_engine("auto", {});
-    const DriveExtent drive{argv[1], 2 * tiles * tile_bytes};
-    TileStore store(*engine, {&drive, 1});
+    auto store = make_store(*engine, argv[1], 2 * tiles);
     auto device = make_host_device({});
     const Slab memory = device->allocate_pinned(slots * tile_bytes);
     engine->register_memory({memory.data(), memory.bytes()});
-    for (std::uint64_t tile = 0; tile < 2 * tiles;
-         ++tile)  // Blocks never written would be read without the drive.
-      store.transfer(IoOp::write, 0, tile * tile_bytes,
-                     {memory.data() + tile % slots * tile_bytes, tile_bytes});
+    // Blocks never written would be read without the drive.
+    for (int tile = 0; tile < 2 * tiles; ++tile)
+      store->transfer(IoOp::write, tile, slot(memory, tile));
     std::vector<double> times;
-    for (int round = 0; round < 5; ++round) times.push_back(run(store, memory, tiles));
+    for (int round = 0; round < 5; ++round) times.push_back(run(*store, memory));
     std::ranges::sort(times);
     engine->unregister_memory({memory.data(), memory.bytes()});
-    fmt::print("seconds {:.4f}\n", times[2] * (static_cast<double>(parse_bytes(argv[2])) /
-                                               static_cast<double>(tiles * tile_bytes)));
+    const double moved = static_cast<double>(tiles) * static_cast<double>(tile_bytes);
+    fmt::print("seconds {:.4f}\n", times[2] * static_cast<double>(wanted) / moved);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "transfer_bench: {}\n", error.what());

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "io/threads/threads_engine.hpp"
+#include "io/threads/threads_queue.hpp"
 #include "strata/core/error.hpp"
 #include "strata/io/io_engine.hpp"
 
@@ -11,7 +11,7 @@ std::unique_ptr<IoEngine> make_best_engine(const IoOptions& options) {
   try {
     return make_uring_engine(options);
   } catch (const SystemError& error) {
-    return std::make_unique<ThreadsEngine>(options, error.what());
+    return make_threads_engine(options, error.what());
   }
 }
 

@@ -18,14 +18,6 @@ constexpr int attempts_max = 10000;
 constexpr int attempts_at_once = 16;
 constexpr auto pause = std::chrono::microseconds(100);
 
-PieceStep fail(Piece& piece, int error_number, const std::string& reason) {
-  const std::string place = piece.offset() == piece.active->request.offset
-                                ? reason
-                                : fmt::format("{} bytes in: {}", piece.start + piece.done, reason);
-  piece.failure = {0, error_number, failure_message(piece.active->request, piece.file(), place)};
-  return PieceStep::finished;
-}
-
 PieceStep fail_at_end(Piece& piece) {
   return fail(piece, ENODATA, fmt::format("the file ends at byte {}", piece.file().size()));
 }
@@ -54,9 +46,7 @@ PieceStep continue_short(Piece& piece, std::uint64_t moved) {
   return PieceStep::again;
 }
 
-}  // namespace
-
-PieceStep advance(Piece& piece, std::int64_t result) {
+PieceStep judge(Piece& piece, std::int64_t result) {
   if (result == -EINTR || result == -EAGAIN) return try_again(piece, static_cast<int>(-result));
   if (result < 0) {
     return fail(piece, static_cast<int>(-result), errno_text(static_cast<int>(-result)));
@@ -67,6 +57,22 @@ PieceStep advance(Piece& piece, std::int64_t result) {
   if (moved < piece.left()) return continue_short(piece, moved);
   piece.done = piece.bytes;
   return PieceStep::finished;
+}
+
+}  // namespace
+
+PieceStep fail(Piece& piece, int error_number, const std::string& reason) {
+  const std::string place = piece.offset() == piece.active->request.offset
+                                ? reason
+                                : fmt::format("{} bytes in: {}", piece.start + piece.done, reason);
+  piece.failure = {0, error_number, failure_message(piece.active->request, piece.file(), place)};
+  return PieceStep::finished;
+}
+
+PieceStep advance(Piece& piece, std::int64_t result) {
+  const PieceStep step = judge(piece, result);
+  // The board has put ECANCELED down already; the piece only has to end.
+  return piece.active->given_up ? PieceStep::finished : step;
 }
 
 void back_off(const Piece& piece) {

@@ -20,17 +20,7 @@ namespace {
 
 constexpr std::uint64_t usual_alignment = 4096;
 
-int open_flags(OpenMode mode) {
-  return O_CLOEXEC | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR | O_CREAT);
-}
-
-int open_descriptor(const std::string& path, int flags) {
-  int descriptor = -1;
-  do {
-    descriptor = ::open(path.c_str(), flags, 0644);
-  } while (descriptor < 0 && errno == EINTR);
-  return descriptor;
-}
+int open_flags(OpenMode mode) { return mode == OpenMode::read_only ? O_RDONLY : O_RDWR | O_CREAT; }
 
 bool in_memory(int descriptor) {
   struct statfs system = {};
@@ -61,31 +51,35 @@ int allocate(int descriptor, std::uint64_t bytes) {
 }  // namespace
 
 PosixFile::PosixFile(const std::string& path, OpenMode mode, Caching caching)
-    : OpenFile(path, mode) {
+    : OpenFile(path, mode),
+      descriptor_(PosixDescriptor::open(
+          path, open_flags(mode) | (caching == Caching::direct ? O_DIRECT : 0))) {
   direct_ = caching == Caching::direct;
-  descriptor_ = open_descriptor(path, open_flags(mode) | (direct_ ? O_DIRECT : 0));
-  if (descriptor_ < 0 && direct_ && errno == EINVAL) {
+  if (descriptor() < 0 && direct_ && errno == EINVAL) {
     note_ = "O_DIRECT refused by the file system: buffered";
     direct_ = false;
-    descriptor_ = open_descriptor(path, open_flags(mode));
+    descriptor_ = PosixDescriptor::open(path, open_flags(mode));
   }
-  check(descriptor_, "open", path);
+  check(descriptor(), "open", path);
   if (direct_) settle_caching();
 }
 
-PosixFile::~PosixFile() { ::close(descriptor_); }
+std::uint64_t PosixFile::device() const {
+  struct stat facts = {};
+  return ::fstat(descriptor(), &facts) == 0 ? facts.st_dev : 0;
+}
 
 void PosixFile::settle_caching() {
   // tmpfs takes O_DIRECT since Linux 6.6 and still moves every byte through memory.
-  if (in_memory(descriptor_))
+  if (in_memory(descriptor()))
     return become_buffered("O_DIRECT means nothing in memory (tmpfs): buffered");
-  alignment_ = direct_alignment(descriptor_);
+  alignment_ = direct_alignment(descriptor());
   if (alignment_ == 0) become_buffered("the file system has no direct I/O for this file: buffered");
 }
 
 void PosixFile::become_buffered(std::string note) {
-  const int flags = ::fcntl(descriptor_, F_GETFL);
-  ::fcntl(descriptor_, F_SETFL, flags & ~O_DIRECT);
+  const int flags = ::fcntl(descriptor(), F_GETFL);
+  ::fcntl(descriptor(), F_SETFL, flags & ~O_DIRECT);
   direct_ = false;
   alignment_ = 1;
   note_ = std::move(note);
@@ -93,12 +87,12 @@ void PosixFile::become_buffered(std::string note) {
 
 std::uint64_t PosixFile::size() const {
   struct stat facts = {};
-  return ::fstat(descriptor_, &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  return ::fstat(descriptor(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
 std::uint64_t PosixFile::bytes_free() const {
   struct statvfs system = {};
-  if (::fstatvfs(descriptor_, &system) != 0) return 0;
+  if (::fstatvfs(descriptor(), &system) != 0) return 0;
   return static_cast<std::uint64_t>(system.f_bavail) * system.f_frsize;
 }
 
@@ -106,7 +100,7 @@ FileInfo PosixFile::info() const { return {path(), size(), alignment_, direct_, 
 
 void PosixFile::preallocate(std::uint64_t bytes) {
   if (bytes == 0) return;
-  const int error_number = allocate(descriptor_, bytes);
+  const int error_number = allocate(descriptor(), bytes);
   if (error_number == 0) return;
   const auto action = fmt::format("reserve {} ({} bytes; {} free on its file system) for",
                                   format_bytes(bytes), bytes, format_bytes(bytes_free()));
@@ -116,7 +110,7 @@ void PosixFile::preallocate(std::uint64_t bytes) {
 void PosixFile::sync() {
   int result = -1;
   do {
-    result = ::fdatasync(descriptor_);
+    result = ::fdatasync(descriptor());
   } while (result != 0 && errno == EINTR);
   check(result, "flush", path());
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "io/common/open_file.hpp"
+#include "io/common/posix_descriptor.hpp"
 
 namespace strata {
 
@@ -14,9 +15,9 @@ class PosixFile : public OpenFile {
  public:
   // Throws SystemError.
   PosixFile(const std::string& path, OpenMode mode, Caching caching);
-  ~PosixFile() override;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
+  std::uint64_t device() const;
   std::uint64_t alignment() const override { return alignment_; }
   std::uint64_t size() const override;
   std::uint64_t bytes_free() const override;
@@ -31,7 +32,7 @@ class PosixFile : public OpenFile {
   void settle_caching();
   void become_buffered(std::string note);
 
-  int descriptor_ = -1;
+  PosixDescriptor descriptor_;
   bool direct_ = false;
   std::uint64_t alignment_ = 1;
   std::string note_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "io/common/request_check.hpp"
+#include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -16,31 +17,29 @@ constexpr int nodes_reserved = 512;  // more than the slots of any sensible plan
 
 }  // namespace
 
-RequestBoard::RequestBoard(std::uint64_t chunk_bytes) : chunk_bytes_(chunk_bytes) {
+RequestBoard::RequestBoard(std::uint64_t chunk_bytes, int queue)
+    : chunk_bytes_(chunk_bytes), files_(queue), in_flight_(nodes_reserved) {
   for (int i = 0; i < nodes_reserved; ++i) give_back(nodes_.emplace_back());
 }
 
 FileId RequestBoard::add_file(std::shared_ptr<OpenFile> file) {
   const Lock lock(mutex_);
-  files_.push_back(std::move(file));
-  return FileId{static_cast<std::int32_t>(files_.size()) - 1};
-}
-
-std::shared_ptr<OpenFile> RequestBoard::find(FileId id) const {
-  return id.valid() && id.index() < files_.size() ? files_[id.index()] : nullptr;
+  return files_.add(std::move(file));
 }
 
 std::shared_ptr<OpenFile> RequestBoard::file(FileId id) const {
   const Lock lock(mutex_);
-  auto found = find(id);
+  const auto* found = files_.find(id);
   if (found == nullptr) throw SystemError("use", fmt::format("I/O file {}", id.value), EBADF);
-  return found;
+  return *found;
 }
 
 std::shared_ptr<OpenFile> RequestBoard::remove_file(FileId id) {
-  auto removed = file(id);
   Lock lock(mutex_);
-  files_[id.index()] = nullptr;
+  const auto* found = files_.find(id);
+  if (found == nullptr) throw SystemError("close", fmt::format("I/O file {}", id.value), EBADF);
+  const std::shared_ptr<OpenFile> removed = *found;
+  files_.remove(id);
   settled_.wait(lock, [&] { return removed->pending == 0; });
   return removed;
 }
@@ -64,15 +63,38 @@ void RequestBoard::enqueue(const IoRequest& request) {
   ensure(request.completion != nullptr);
   ActiveRequest& active = new_node();
   active.request = request;
-  active.file = find(request.file);
+  const auto* file = files_.find(request.file);
+  active.file = file == nullptr ? nullptr : *file;
   active.failure = refusal(request, active.file.get());
   active.sequence = ++sequence_;
   active.epoch = epochs_.begin();
   active.cut = 0;
+  active.given_up = false;
   ++outstanding_;
   if (active.file != nullptr) ++active.file->pending;
   if (active.failure.ok() && request.bytes > 0) return queue_.push(active);
   active.next = std::exchange(to_settle_, &active);
+}
+
+std::size_t RequestBoard::cancel(const IoCompletion& completion) {
+  std::size_t num_given_up = 0;
+  {
+    const Lock lock(mutex_);
+    ActiveRequest* next = nullptr;
+    for (ActiveRequest* active = queue_.take_out(completion); active != nullptr; active = next) {
+      next = active->next;
+      give_up(*active);
+      ++num_given_up;
+    }
+  }
+  work_.notify_all();
+  return num_given_up;
+}
+
+void RequestBoard::give_up(ActiveRequest& active) {
+  active.given_up = true;
+  active.failure = {0, ECANCELED, failure_message(active.request, *active.file, "it was given up")};
+  if (active.in_flight == 0) active.next = std::exchange(to_settle_, &active);
 }
 
 void RequestBoard::drain() {
@@ -125,12 +147,14 @@ Piece RequestBoard::cut(ActiveRequest& active) {
   piece.bytes = std::min(chunk, active.request.bytes - active.cut);
   active.cut += piece.bytes;
   ++active.in_flight;
+  piece.place = in_flight_.begin(piece, now_ns());
   return piece;
 }
 
 void RequestBoard::finish(Piece& piece) {
   Lock lock(mutex_);
   ActiveRequest& active = *piece.active;
+  in_flight_.end(piece.place, now_ns());
   --active.in_flight;
   if (!piece.failure.ok()) {
     if (active.failure.ok()) active.failure = std::move(piece.failure);
@@ -153,6 +177,11 @@ void RequestBoard::complete(ActiveRequest& active, Lock& lock) {
   --outstanding_;
   give_back(active);
   settled_.notify_all();
+}
+
+StallCheck RequestBoard::check_stall(std::int64_t now_ns, std::int64_t stall_ns) {
+  const Lock lock(mutex_);
+  return in_flight_.check(now_ns, stall_ns);
 }
 
 void RequestBoard::stop() {

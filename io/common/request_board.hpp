@@ -2,7 +2,8 @@
 // The RequestBoard stands between callers and an engine's threads: it holds the open files and the
 // waiting requests, cuts requests into pieces by priority, and delivers each request's completion
 // once, on an engine thread. Bookkeeping lives in nodes that are reused: nothing is allocated per
-// request unless more are outstanding than ever before and than the board reserves.
+// request unless more are outstanding than ever before and than the board reserves. It also knows
+// which pieces the kernel has, for whoever watches for stalls.
 //
 // Thread contract: all methods from any thread; take(), wait_and_take() and finish() only from the
 // engine's threads, as they call completions.
@@ -14,16 +15,18 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "io/common/drain_epochs.hpp"
+#include "io/common/file_table.hpp"
+#include "io/common/in_flight_list.hpp"
 #include "io/common/request_queue.hpp"
 
 namespace strata {
 
 class RequestBoard {
  public:
-  explicit RequestBoard(std::uint64_t chunk_bytes);
+  // `queue`: which of an engine's boards this is; its files' ids say so.
+  explicit RequestBoard(std::uint64_t chunk_bytes, int queue = 0);
 
   FileId add_file(std::shared_ptr<OpenFile> file);
   std::shared_ptr<OpenFile> file(FileId id) const;  // Throws SystemError when it is not open.
@@ -32,6 +35,8 @@ class RequestBoard {
   std::shared_ptr<OpenFile> remove_file(FileId id);
 
   void submit(std::span<const IoRequest> requests);
+  // As IoEngine::cancel(). Those with nothing in flight complete at the next take().
+  std::size_t cancel(const IoCompletion& completion);
   void drain();
   std::uint64_t outstanding() const;  // requests submitted and not completed
 
@@ -41,14 +46,16 @@ class RequestBoard {
   void stop();
   bool stopped() const;
 
+  StallCheck check_stall(std::int64_t now_ns, std::int64_t stall_ns);
+
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  std::shared_ptr<OpenFile> find(FileId id) const;
   ActiveRequest& new_node();
   void give_back(ActiveRequest& node);
   void enqueue(const IoRequest& request);
   std::optional<Piece> take(Lock& lock);
+  void give_up(ActiveRequest& active);
   void settle_waiting(Lock& lock);
   Piece cut(ActiveRequest& active);
   void complete(ActiveRequest& active, Lock& lock);
@@ -59,11 +66,12 @@ class RequestBoard {
   std::condition_variable work_;     // a piece may be waiting, or stop
   std::condition_variable settled_;  // a request has completed
   // Guarded by mutex_.
-  std::vector<std::shared_ptr<OpenFile>> files_;  // by FileId; ids are never used again
+  FileTable files_;
   std::deque<ActiveRequest> nodes_;
   ActiveRequest* free_nodes_ = nullptr;
-  ActiveRequest* to_settle_ = nullptr;  // refused and empty requests: they need no transfer
+  ActiveRequest* to_settle_ = nullptr;  // refused, empty and given up: no transfer is due
   RequestQueue queue_;
+  InFlightList in_flight_;
   DrainEpochs epochs_;
   std::uint64_t sequence_ = 0;
   std::uint64_t outstanding_ = 0;

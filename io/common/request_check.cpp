@@ -17,6 +17,8 @@ constexpr std::uint64_t chunk_bytes_min = 4096;
 constexpr std::uint64_t chunk_bytes_max = 1ull
                                           << 30;  // one transfer's length is 32 bits in the ring
 
+constexpr double stall_seconds_max = 1e6;
+
 bool misaligned(const IoRequest& request, std::uint64_t alignment) {
   const auto address = reinterpret_cast<std::uintptr_t>(request.data);
   return (request.offset % alignment | request.bytes % alignment | address % alignment) != 0;
@@ -63,6 +65,9 @@ void check_options(const IoOptions& options) {
   check_range("queue_depth", static_cast<std::uint64_t>(std::max(options.queue_depth, 0)), 1, 4096);
   check_range("num_threads", static_cast<std::uint64_t>(std::max(options.num_threads, 0)), 1, 256);
   check_range("chunk_bytes", options.chunk_bytes, chunk_bytes_min, chunk_bytes_max);
+  if (options.stall_seconds > 0 && options.stall_seconds <= stall_seconds_max) return;
+  throw ConfigError(fmt::format("I/O option stall_seconds is {}: it must be above 0 and at most {}",
+                                options.stall_seconds, stall_seconds_max));
 }
 
 }  // namespace strata

@@ -1,5 +1,7 @@
 #include "io/common/request_queue.hpp"
 
+#include <utility>
+
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -9,9 +11,12 @@ RequestQueue::Line& RequestQueue::line_of(const ActiveRequest& request) {
 }
 
 void RequestQueue::push(ActiveRequest& request) {
-  Line& line = line_of(request);
-  request.next = nullptr;
   request.queued = true;
+  append(line_of(request), request);
+}
+
+void RequestQueue::append(Line& line, ActiveRequest& request) {
+  request.next = nullptr;
   (line.head == nullptr ? line.head : line.tail->next) = &request;
   line.tail = &request;
 }
@@ -49,6 +54,25 @@ void RequestQueue::pop(ActiveRequest& request) {
   if (line.head == nullptr) line.tail = nullptr;
   request.next = nullptr;
   request.queued = false;
+}
+
+ActiveRequest* RequestQueue::take_out(const IoCompletion& completion) {
+  ActiveRequest* taken = nullptr;
+  for (Line& line : lines_) take_out(line, completion, taken);
+  return taken;
+}
+
+void RequestQueue::take_out(Line& line, const IoCompletion& completion, ActiveRequest*& taken) {
+  ActiveRequest* next = std::exchange(line, Line{}).head;
+  while (next != nullptr) {
+    ActiveRequest& request = *std::exchange(next, next->next);
+    if (request.request.completion != &completion) {
+      append(line, request);
+      continue;
+    }
+    request.queued = false;
+    request.next = std::exchange(taken, &request);
+  }
 }
 
 }  // namespace strata

@@ -22,12 +22,16 @@ class RequestQueue {
   ActiveRequest* next();
   // Takes out a request that next() has returned before; it is at the head of its class.
   void pop(ActiveRequest& request);
+  // Takes out all requests that carry `completion`; they hang together by `next`.
+  ActiveRequest* take_out(const IoCompletion& completion);
 
  private:
   struct Line {
     ActiveRequest* head = nullptr;
     ActiveRequest* tail = nullptr;
   };
+  static void append(Line& line, ActiveRequest& request);
+  static void take_out(Line& line, const IoCompletion& completion, ActiveRequest*& taken);
   Line& line_of(const ActiveRequest& request);
   int highest() const;
   ActiveRequest* oldest_below(int line) const;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "io/common/request_board.hpp"
+#include "io/common/stall_watch.hpp"
 #include "io/sim/sim_disk.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -22,20 +23,26 @@
 namespace strata {
 namespace {
 
+constexpr std::uint64_t engine_stream = 1ull << 63;  // of random numbers; files have 0, 1, 2 ...
+
 class SimFile : public OpenFile {
  public:
-  SimFile(std::string path, OpenMode mode, std::uint64_t alignment, SimDisk& disk)
-      : OpenFile(std::move(path), mode), alignment_(alignment), disk_(disk) {}
+  SimFile(const std::string& path, OpenMode mode, std::uint64_t alignment, SimDisk& disk)
+      : OpenFile(path, mode), alignment_(alignment), disk_(disk), inode_(disk.open(path, mode)) {}
 
+  SimInode& inode() const { return *inode_; }
   std::uint64_t alignment() const override { return alignment_; }
-  std::uint64_t size() const override { return disk_.size(path()); }
+  std::uint64_t size() const override { return disk_.size(*inode_); }
   std::uint64_t bytes_free() const override { return disk_.bytes_free(); }
   FileInfo info() const override {
     return {path(), size(), alignment_, alignment_ > 1, "simulated"};
   }
-  void sync() override { disk_.sync(path()); }
+  void sync() override {
+    if (const int error_number = disk_.sync(*inode_))
+      throw SystemError("flush", path(), error_number);
+  }
   void preallocate(std::uint64_t bytes) override {
-    const int error_number = disk_.grow(path(), bytes);
+    const int error_number = bytes == 0 ? 0 : disk_.grow(*inode_, bytes);
     if (error_number == 0) return;
     throw SystemError(fmt::format("reserve {} ({} bytes; {} free on the simulated disk) for",
                                   format_bytes(bytes), bytes, format_bytes(bytes_free())),
@@ -45,6 +52,7 @@ class SimFile : public OpenFile {
  private:
   const std::uint64_t alignment_;
   SimDisk& disk_;
+  const std::shared_ptr<SimInode> inode_;
 };
 
 class SimulatedEngine : public SimEngine {
@@ -62,9 +70,12 @@ class SimulatedEngine : public SimEngine {
   void close(FileId file) override { board_.remove_file(file); }
   void register_memory(std::span<std::byte>) override {}
   void submit(std::span<const IoRequest> requests) override { board_.submit(requests); }
+  std::size_t cancel(const IoCompletion& completion) override { return board_.cancel(completion); }
   void drain() override { board_.drain(); }
+  FileSystem& file_system() override { return disk_; }
   std::string describe() const override;
   void cut_power() override;
+  std::uint64_t changes() const override { return disk_.changes(); }
 
  private:
   static constexpr std::size_t window = 16;
@@ -87,6 +98,7 @@ class SimulatedEngine : public SimEngine {
   const SimOptions options_;
   SimDisk disk_;
   RequestBoard board_;
+  StallWatch watch_;
   // The engine's thread only.
   PhiloxStream random_;
   std::vector<InFlight> in_flight_;
@@ -97,10 +109,13 @@ class SimulatedEngine : public SimEngine {
 
 SimulatedEngine::SimulatedEngine(const SimOptions& options)
     : options_(options),
-      disk_(options.capacity_bytes),
+      disk_(options),
       board_(options.chunk_bytes),
-      random_(options.seed, 0),
-      thread_([this] { run(); }) {}
+      watch_(options.on_stall, options.stall_seconds),
+      random_(options.seed, engine_stream),
+      thread_([this] { run(); }) {
+  watch_.add(board_);
+}
 
 SimulatedEngine::~SimulatedEngine() {
   board_.drain();
@@ -108,8 +123,6 @@ SimulatedEngine::~SimulatedEngine() {
 }
 
 FileId SimulatedEngine::open(const std::string& path, OpenMode mode, Caching caching) {
-  if (mode == OpenMode::read_write_create) disk_.create(path);
-  if (!disk_.exists(path)) throw SystemError("open", path, ENOENT);
   const std::uint64_t alignment = caching == Caching::direct ? options_.alignment : 1;
   return board_.add_file(std::make_shared<SimFile>(path, mode, alignment, disk_));
 }
@@ -178,9 +191,9 @@ std::int64_t SimulatedEngine::attempt(const Piece& piece) {
   if (random_.next_uniform() < options_.again_probability) return -EAGAIN;
   const std::uint64_t bytes = bytes_of_attempt(piece, fault);
   const std::span<std::byte> memory(piece.data(), bytes);
-  const auto result = piece.op() == IoOp::read
-                          ? disk_.read(piece.file().path(), piece.offset(), memory)
-                          : disk_.write(piece.file().path(), piece.offset(), memory);
+  SimInode& inode = static_cast<SimFile&>(piece.file()).inode();
+  const auto result = piece.op() == IoOp::read ? disk_.read(inode, piece.offset(), memory)
+                                               : disk_.write(inode, piece.offset(), memory);
   return result.error_number != 0 ? -result.error_number : static_cast<std::int64_t>(result.bytes);
 }
 

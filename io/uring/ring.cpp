@@ -2,9 +2,8 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <memory>
-#include <thread>
+#include <utility>
 
 #include "strata/core/error.hpp"
 
@@ -25,9 +24,10 @@ constexpr std::array<Mode, 4> modes = {{
 
 }  // namespace
 
-Ring::Ring(unsigned depth) {
+Ring::Ring(unsigned depth, Enter enter) : enter_(std::move(enter)) {
   set_up(depth);
   require_operations();
+  io_uring_register_ring_fd(&ring_);  // saves a look-up per call; older kernels do without
   has_file_table_ = io_uring_register_files_sparse(&ring_, num_files_max) == 0;
   has_buffer_table_ = io_uring_register_buffers_sparse(&ring_, num_buffers_max) == 0;
 }
@@ -70,12 +70,9 @@ io_uring_sqe& Ring::next_entry() {
   return *entry;
 }
 
-void Ring::submit_and_wait() {
-  const int result = io_uring_submit_and_wait(&ring_, 1);
-  if (result >= 0 || result == -EINTR) return;
-  // Short of memory or of room for completions: what was prepared stays prepared, and the loop
-  // comes back.
-  std::this_thread::sleep_for(std::chrono::microseconds(100));
+int Ring::submit_and_wait() {
+  const int result = enter_(ring_);
+  return result < 0 ? -result : 0;
 }
 
 }  // namespace strata

@@ -1,6 +1,6 @@
 #pragma once
 // A Ring is one io_uring: set up in the best mode the kernel takes, with tables of registered files
-// and buffers.
+// and buffers, and itself registered where the kernel has that.
 //
 // Thread contract: made, used and destroyed by one thread (the kernel insists, in the best mode).
 
@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,12 @@ class Ring {
   static constexpr unsigned num_buffers_max = 1024;
   static constexpr std::uint64_t buffer_bytes_max = 1ull << 30;  // the kernel's limit
 
-  explicit Ring(unsigned depth);  // Throws SystemError.
+  // Hands prepared entries to the kernel and waits for a completion; returns as system calls of the
+  // ring do. Tests put a kernel that refuses in its place.
+  using Enter = std::function<int(io_uring&)>;
+  static int enter(io_uring& ring) { return io_uring_submit_and_wait(&ring, 1); }
+
+  explicit Ring(unsigned depth, Enter enter = &Ring::enter);  // Throws SystemError.
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -35,8 +41,21 @@ class Ring {
   int set_buffer(unsigned index, std::span<std::byte> memory);
 
   io_uring_sqe& next_entry();
-  // Hands what was prepared to the kernel and waits until something has completed.
-  void submit_and_wait();
+  // Hands what was prepared to the kernel and waits until something has completed. Returns 0 or an
+  // errno; after a failure what was not accepted stays prepared.
+  int submit_and_wait();
+  // Takes back what the kernel has not accepted, oldest first: handle(user_data) each. `handle`
+  // must prepare nothing.
+  template <typename Handle>
+  void take_back(Handle&& handle) {
+    io_uring_sq& queue = ring_.sq;
+    const unsigned head = io_uring_smp_load_acquire(queue.khead);
+    for (unsigned at = head; at != queue.sqe_tail; ++at) {
+      handle(queue.sqes[at & queue.ring_mask].user_data);
+    }
+    queue.sqe_head = queue.sqe_tail = head;
+    io_uring_smp_store_release(queue.ktail, head);
+  }
 
   // Calls handle(user_data, result) for everything that has completed.
   template <typename Handle>
@@ -54,6 +73,7 @@ class Ring {
   void set_up(unsigned depth);
   void require_operations();
 
+  const Enter enter_;
   io_uring ring_ = {};
   std::string_view mode_;
   bool has_file_table_ = false;

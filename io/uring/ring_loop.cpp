@@ -1,9 +1,11 @@
 #include "io/uring/ring_loop.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <poll.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "strata/core/bytes.hpp"
@@ -12,51 +14,73 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t wake_tag = ~std::uint64_t{0};
-constexpr unsigned spare_entries = 8;  // for the wake-up
+constexpr std::uint64_t bell_tag = ~std::uint64_t{0};
+constexpr unsigned spare_entries = 8;  // for the bell
+// Short of memory, or of room for completions, the kernel may refuse for a while; after this it is
+// taken to do so for good.
+constexpr int refusals_max = 5000;
+constexpr auto pause_between_refusals = std::chrono::microseconds(100);
+constexpr int pause_when_refused_ms = 20;
 // More unregistered memory in flight costs up to 2 s of kernel time per GB.
 constexpr std::uint64_t unregistered_bytes_max = 64 * MiB;
 
 }  // namespace
 
 RingLoop::RingLoop(RequestBoard& board, unsigned depth, std::uint64_t chunk_bytes,
-                   int wake_descriptor)
+                   const EventDescriptor& bell, Ring::Enter enter)
     : board_(board),
-      ring_(depth + spare_entries),
+      ring_(depth + spare_entries, std::move(enter)),
       buffers_(ring_),
       chunk_bytes_(chunk_bytes),
-      wake_descriptor_(wake_descriptor),
+      bell_(bell),
       slots_(depth) {
   for (std::uint64_t slot = depth; slot > 0; --slot) free_.push_back(slot - 1);
   const int num_files = ring_.has_file_table() ? static_cast<int>(Ring::num_files_max) : 0;
   for (int index = num_files; index > 0; --index) free_file_indices_.push_back(index - 1);
-  arm_wake();
 }
 
-RingLoop::~RingLoop() {
-  // The kernel tears a ring down in its own time: it must not hold a read into this object by then.
-  const std::uint64_t one = 1;
-  while (::write(wake_descriptor_, &one, sizeof(one)) < 0 && errno == EINTR) {
-  }
-  closing_ = true;
-  while (wake_armed_) exchange();
-}
-
-void RingLoop::arm_wake() {
-  wake_armed_ = true;
+// A poll, not a read: the kernel tears a ring down in its own time and must hold no pointer of ours
+// by then.
+void RingLoop::listen() {
+  listening_ = true;
   io_uring_sqe& entry = ring_.next_entry();
-  io_uring_prep_read(&entry, wake_descriptor_, &wake_count_, sizeof(wake_count_), 0);
-  io_uring_sqe_set_data64(&entry, wake_tag);
+  io_uring_prep_poll_add(&entry, bell_.get(), POLLIN);
+  io_uring_sqe_set_data64(&entry, bell_tag);
 }
 
 void RingLoop::turn() {
+  if (!listening_) listen();
   fill();
   exchange();
 }
 
 void RingLoop::exchange() {
-  ring_.submit_and_wait();
+  const int error_number = ring_.submit_and_wait();
+  if (error_number != 0 && error_number != EINTR) return refused(error_number);
+  num_refusals_ = 0;
   ring_.reap([this](std::uint64_t user_data, int result) { handle(user_data, result); });
+}
+
+void RingLoop::refused(int error_number) {
+  ring_.reap([this](std::uint64_t user_data, int result) { handle(user_data, result); });
+  if (++num_refusals_ <= refusals_max) return std::this_thread::sleep_for(pause_between_refusals);
+  fail_unaccepted(error_number);
+  // A bell that only the refused ring listens to would otherwise ring for ever.
+  bell_.wait_ms(pause_when_refused_ms);
+  bell_.clear();
+}
+
+void RingLoop::fail_unaccepted(int error_number) {
+  ring_.take_back([&](std::uint64_t user_data) {
+    if (user_data == bell_tag) {
+      listening_ = false;
+      return;
+    }
+    fail(slots_[user_data].piece, error_number,
+         fmt::format("io_uring_enter was refused {} times: {}", num_refusals_,
+                     errno_text(error_number)));
+    end(user_data);
+  });
 }
 
 void RingLoop::fill() {
@@ -119,16 +143,15 @@ void RingLoop::forget(PosixFile& file) {
 }
 
 void RingLoop::handle(std::uint64_t user_data, int result) {
-  if (user_data == wake_tag) return woken();
+  if (user_data == bell_tag) {
+    bell_.clear();
+    listening_ = false;
+    return;
+  }
   Piece& piece = slots_[user_data].piece;
   if (advance(piece, result) == PieceStep::finished) return end(user_data);
   back_off(piece);
   issue(user_data);
-}
-
-void RingLoop::woken() {
-  wake_armed_ = false;
-  if (!closing_) arm_wake();
 }
 
 void RingLoop::end(std::uint64_t slot) {

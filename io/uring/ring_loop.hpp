@@ -2,6 +2,9 @@
 // A RingLoop keeps the kernel busy: it fills free slots with the board's next pieces, waits, and
 // continues or finishes what came back. The number in flight never waits for a request to end.
 //
+// When the kernel goes on refusing the ring's system call, every piece that it has not accepted
+// fails with its errno, and so do those that come later, until the call succeeds again.
+//
 // Thread contract: made, used and destroyed by the engine's one thread.
 
 #include <cstdint>
@@ -12,15 +15,16 @@
 #include "io/common/posix_file.hpp"
 #include "io/common/request_board.hpp"
 #include "io/uring/buffer_table.hpp"
+#include "io/uring/event_descriptor.hpp"
 #include "io/uring/ring.hpp"
 
 namespace strata {
 
 class RingLoop {
  public:
-  // `wake_descriptor`: an eventfd written when the board has news. Throws SystemError.
-  RingLoop(RequestBoard& board, unsigned depth, std::uint64_t chunk_bytes, int wake_descriptor);
-  ~RingLoop();  // Only when idle().
+  // `bell`: rings when the board has news. Throws SystemError.
+  RingLoop(RequestBoard& board, unsigned depth, std::uint64_t chunk_bytes,
+           const EventDescriptor& bell, Ring::Enter enter = &Ring::enter);
   RingLoop(const RingLoop&) = delete;
   RingLoop& operator=(const RingLoop&) = delete;
 
@@ -38,9 +42,10 @@ class RingLoop {
     std::uint64_t unregistered_bytes = 0;
   };
 
-  void arm_wake();
-  void woken();
+  void listen();
   void exchange();
+  void refused(int error_number);
+  void fail_unaccepted(int error_number);
   void fill();
   bool may_take() const;
   void begin(Piece piece);
@@ -54,10 +59,9 @@ class RingLoop {
   Ring ring_;
   BufferTable buffers_;
   const std::uint64_t chunk_bytes_;
-  const int wake_descriptor_;
-  std::uint64_t wake_count_ = 0;  // where the kernel puts what it read from the eventfd
-  bool wake_armed_ = false;
-  bool closing_ = false;
+  const EventDescriptor& bell_;
+  bool listening_ = false;
+  int num_refusals_ = 0;  // of the ring's system call, in a row
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> free_;
   std::vector<int> free_file_indices_;

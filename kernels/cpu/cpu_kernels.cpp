@@ -1,7 +1,6 @@
 // The host's fast back end: each op is a function of its own file; this class lends them its
 // threads.
 
-#include "kernels/cpu/adamw.hpp"
 #include "kernels/cpu/attention.hpp"
 #include "kernels/cpu/cross_entropy.hpp"
 #include "kernels/cpu/elementwise.hpp"
@@ -12,6 +11,7 @@
 #include "kernels/cpu/rmsnorm.hpp"
 #include "kernels/cpu/rope.hpp"
 #include "kernels/cpu/swiglu.hpp"
+#include "kernels/cpu/update.hpp"
 #include "strata/kernels/kernels.hpp"
 
 namespace strata {
@@ -106,7 +106,7 @@ class CpuKernels final : public Kernels {
   void square_sums(TensorView values, TensorView partials, Stream&) override {
     cpu::square_sums(parallel_, values, partials);
   }
-  void adamw(const AdamWArgs& args, Stream&) override { cpu::adamw(parallel_, args); }
+  void update(const UpdateArgs& args, Stream&) override { cpu::update(parallel_, args); }
 
  private:
   cpu::Parallel parallel_;

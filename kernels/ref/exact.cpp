@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
 
-#include "kernels/common/adamw_factors.hpp"
 #include "kernels/ref/ref_ops.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/dtype.hpp"
@@ -57,25 +55,6 @@ void square_sums(TensorView values, TensorView partials) {
   for (std::int64_t i = 0; i < partials.count(); ++i) {
     partials.as<double>()[i] =
         square_sum(values, i * block, std::min(values.count(), (i + 1) * block));
-  }
-}
-
-void adamw(const AdamWArgs& args) {
-  const AdamWFactors f = adamw_factors(args);
-  const std::int64_t count = args.master.count();
-  ensure(args.gradient.count() == count && args.moment1.count() == count &&
-         args.moment2.count() == count);
-  ensure(args.weight.empty() || args.weight.count() == count);
-  for (std::int64_t i = 0; i < count; ++i) {
-    float& p = args.master.as<float>()[i];
-    float& m = args.moment1.as<float>()[i];
-    float& v = args.moment2.as<float>()[i];
-    const float g = read_float(args.gradient, i) * f.gradient_scale;
-    p = p * f.decay;
-    m = m + (g - m) * f.beta1_complement;
-    v = v * f.beta2 + (g * g) * f.beta2_complement;
-    p = p - f.step_size * (m / (std::sqrt(v) / f.bias_correction2_sqrt + f.epsilon));
-    if (!args.weight.empty()) write_weight(args.weight, i, p);
   }
 }
 

@@ -85,7 +85,7 @@ class RefKernels final : public Kernels {
   void square_sums(TensorView values, TensorView partials, Stream&) override {
     ref::square_sums(values, partials);
   }
-  void adamw(const AdamWArgs& args, Stream&) override { ref::adamw(args); }
+  void update(const UpdateArgs& args, Stream&) override { ref::update(args); }
 };
 
 }  // namespace

@@ -44,6 +44,6 @@ void sum(TensorView values_t, TensorView total);
 void cast_weight(TensorView master, TensorView weight);
 void accumulate(TensorView source, TensorView target, Accumulate accumulate);
 void square_sums(TensorView values, TensorView partials);
-void adamw(const AdamWArgs& args);
+void update(const UpdateArgs& args);
 
 }  // namespace strata::ref

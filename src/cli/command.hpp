@@ -16,6 +16,8 @@ void add_train(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
 void add_help_config(CLI::App& app, Action& action);
 
 }  // namespace strata

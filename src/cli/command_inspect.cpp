@@ -8,6 +8,7 @@
 #include "strata/core/error.hpp"
 #include "strata/data/detokenizer.hpp"
 #include "strata/data/inspect.hpp"
+#include "strata/io/store/shard_store.hpp"
 
 namespace strata {
 namespace {
@@ -15,13 +16,15 @@ namespace {
 struct Options {
   std::string path, tokenizer;
   std::uint64_t samples = 3, seed = 42;
-  bool statistics = false;
+  bool statistics = false, verify = false;
 };
 
 std::string inspect(const Options& options) {
   const std::filesystem::path path = options.path;
   const auto statistics =
       options.statistics ? InspectStatistics::per_tensor : InspectStatistics::none;
+  if (is_store(options.path))
+    return inspect_store(options.path, options.verify ? Verify::reads : Verify::off);
   if (std::filesystem::is_directory(path)) return inspect_model_folder(path, statistics);
   if (path.extension() == ".safetensors") return inspect_safetensors(path, statistics);
   std::unique_ptr<Detokenizer> detokenizer;
@@ -37,13 +40,17 @@ std::string inspect(const Options& options) {
 
 void add_inspect(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "inspect", "Show a model folder, a safetensors file or a token shard, checked");
+      "inspect", "Show a model folder, a safetensors file, a token shard or a store, checked");
   auto options = std::make_shared<Options>();
-  command->add_option("path", options->path, "Folder, .safetensors file or token shard")
+  command
+      ->add_option("path", options->path,
+                   "Folder of a model or store, .safetensors file or token shard")
       ->required()
       ->check(CLI::ExistingPath);
   command->add_flag("--statistics", options->statistics,
                     "Read all weights: minimum, maximum, mean, non-finite elements");
+  command->add_flag("--verify", options->verify,
+                    "Read all tiles of a store that has checksums and compare them");
   command->add_option("--tokenizer", options->tokenizer,
                       "tokenizer.json (or its folder) to decode a token shard with");
   command->add_option("--samples", options->samples, "Documents of a token shard to show")

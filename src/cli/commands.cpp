@@ -42,6 +42,8 @@ int run_command_line(int argc, char** argv) {
   add_eval(app, action);
   add_export(app, action);
   add_inspect(app, action);
+  add_doctor(app, action);
+  add_bench(app, action);
   add_help_config(app, action);
   try {
     app.parse(argc, argv);

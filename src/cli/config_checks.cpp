@@ -1,31 +1,35 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "config_keys.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/planned_run.hpp"
 
 namespace strata {
 namespace {
 
-void check_update_order(const RunConfig& config) {
-  if (config.offload.update_order != "during_backward") return;
-  if (config.max_grad_norm > 0) {
-    throw ConfigError(
-        fmt::format("offload.update_order: during_backward contradicts max_grad_norm: {}: the norm "
-                    "is known only after backward. "
-                    "Set max_grad_norm: 0 or offload.update_order: after_backward",
-                    config.max_grad_norm));
-  }
-  if (config.non_finite == NonFinitePolicy::skip_step) {
-    throw ConfigError(
-        "offload.update_order: during_backward contradicts non_finite: skip_step: tiles are "
-        "updated before all "
-        "gradients are known. Set non_finite: stop or offload.update_order: after_backward");
-  }
+void check_nvme_paths(const OffloadConfig& offload) {
+  std::vector<std::string> paths = offload.nvme_paths;
+  std::ranges::sort(paths);
+  const auto twice = std::ranges::adjacent_find(paths);
+  if (twice == paths.end()) return;
+  throw ConfigError(fmt::format("offload.nvme_paths names {} twice: name each drive once", *twice));
+}
+
+void check_nvme_weights(const OffloadConfig& offload) {
+  if (offload.nvme_weights.empty() || offload.nvme_weights.size() == offload.nvme_paths.size())
+    return;
+  throw ConfigError(fmt::format(
+      "offload.nvme_weights has {} numbers for {} offload.nvme_paths: give one per path, such as "
+      "its measured GB/s",
+      offload.nvme_weights.size(), offload.nvme_paths.size()));
 }
 
 void check_nvme(const OffloadConfig& offload) {
@@ -106,9 +110,11 @@ void check_config(const RunConfig& config) {
         "\"no\"");
   }
   check_schedule(config);
-  check_update_order(config);
+  update_order(config);  // Throws when it contradicts another key.
   check_tile(config.offload);
   check_nvme(config.offload);
+  check_nvme_paths(config.offload);
+  check_nvme_weights(config.offload);
 }
 
 }  // namespace strata

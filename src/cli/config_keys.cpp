@@ -67,6 +67,13 @@ ConfigKey paths(std::string name, auto field, std::string doc) {
           }};
 }
 
+ConfigKey numbers(std::string name, auto field, NumberRange range, std::string doc) {
+  return {
+      std::move(name), "list, each a " + describe(range), std::move(doc),
+      [=](const ConfigValue& value, RunConfig& config) { field(config) = value.numbers(range); },
+      [=](const RunConfig& config) { return yaml_numbers(field(config)); }};
+}
+
 ConfigKey size(std::string name, auto field, std::string doc) {
   return {std::move(name), "size, such as 256MiB", std::move(doc),
           [=](const ConfigValue& value, RunConfig& config) { field(config) = value.bytes(); },
@@ -301,6 +308,9 @@ std::vector<ConfigKey> offload_keys() {
   using O = OffloadConfig;
   return {
       paths("offload.nvme_paths", at(&O::nvme_paths), "A folder on each drive of the NVMe tier."),
+      numbers("offload.nvme_weights", at(&O::nvme_weights), any_positive,
+              "Relative bandwidth of each drive of `offload.nvme_paths`, such as its measured "
+              "GB/s: bytes are placed in proportion. Empty: all alike."),
       optional_size("offload.gpu_limit", at(&O::gpu_limit),
                     "Device memory to use at most; null: all there is."),
       optional_size("offload.cpu_limit", at(&O::cpu_limit),
@@ -323,6 +333,13 @@ std::vector<ConfigKey> offload_keys() {
            "How NVMe is read and written."),
       integer("offload.io_queue_depth", at(&O::io_queue_depth), {.low = 1, .high = 4096},
               "I/O requests in flight."),
+      number("offload.io_stall_seconds", at(&O::io_stall_seconds), any_positive,
+             "When a drive has given nothing back for so long, a warning lists what it holds; "
+             "after 10 times as long the run ends with exit code 3."),
+      boolean("offload.verify_nvme", at(&O::verify_nvme),
+              "Keep a checksum (XXH3) of every tile written to NVMe and compare it on every read: "
+              "a tile that comes back changed ends the run. Costs one pass over memory per "
+              "transfer, on a thread beside the I/O; the bytes on disk stay the same."),
   };
 }
 

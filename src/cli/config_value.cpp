@@ -130,6 +130,15 @@ double ConfigValue::number(const NumberRange& range) const {
   return *value;
 }
 
+std::vector<double> ConfigValue::numbers(const NumberRange& range) const {
+  std::vector<double> values;
+  if (node_.IsScalar()) return {number(range)};
+  if (!node_.IsSequence()) fail("expected a list of numbers, such as [1, 2]");
+  for (const YAML::Node& item : node_)
+    values.push_back(ConfigValue(item, key_, where_).number(range));
+  return values;
+}
+
 std::uint64_t ConfigValue::bytes() const {
   std::uint64_t value = 0;
   try {
@@ -162,6 +171,12 @@ std::string yaml_text(const std::string& text) { return is_plain(text) ? text : 
 std::string yaml_list(const std::vector<std::string>& items) {
   std::string text;
   for (const std::string& item : items) text += (text.empty() ? "" : ", ") + yaml_text(item);
+  return "[" + text + "]";
+}
+
+std::string yaml_numbers(const std::vector<double>& items) {
+  std::string text;
+  for (const double item : items) text += (text.empty() ? "" : ", ") + yaml_number(item);
   return "[" + text + "]";
 }
 

@@ -39,9 +39,10 @@ class ConfigValue {
   std::int64_t integer(const IntegerRange& range) const;
   std::uint64_t seed() const;
   double number(const NumberRange& range) const;
-  std::uint64_t bytes() const;            // "64MiB"; above 0
-  std::vector<std::string> list() const;  // one scalar is a list of one
-  TierFractions fractions() const;        // docs/config.md, "Tier tables"
+  std::vector<double> numbers(const NumberRange& range) const;  // one scalar is a list of one
+  std::uint64_t bytes() const;                                  // "64MiB"; above 0
+  std::vector<std::string> list() const;                        // one scalar is a list of one
+  TierFractions fractions() const;                              // docs/config.md, "Tier tables"
   [[noreturn]] void fail(const std::string& problem) const;
 
  private:
@@ -52,6 +53,7 @@ class ConfigValue {
 std::string yaml_number(double value);  // the shortest text that reads back as `value`
 std::string yaml_text(const std::string& text);
 std::string yaml_list(const std::vector<std::string>& items);
+std::string yaml_numbers(const std::vector<double>& items);
 std::string yaml_bytes(std::uint64_t bytes);  // "256MiB" where exact
 std::string yaml_fractions(const TierFractions& fractions);
 

@@ -3,26 +3,27 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <string_view>
+#include <cstring>
 
 namespace strata {
 namespace {
 
 std::atomic<bool> stop_requested{false};
 std::atomic<int> stop_number{0};
+std::atomic<const char*> stop_notice{""};
 
 extern "C" void on_stop(int number) {
   stop_requested = true;
   stop_number = number;
   ::signal(number, SIG_DFL);
-  constexpr std::string_view text =
-      "\nstopping after this step; a second signal ends the run at once\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
+  const char* text = stop_notice;
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(const char* notice) {
+  stop_notice = notice;
   stop_requested = false;
   stop_number = 0;
   ::signal(SIGINT, on_stop);

@@ -8,7 +8,9 @@ namespace strata {
 
 class StopSignal {
  public:
-  StopSignal();   // Only one at a time.
+  // Only one at a time. `notice` (static text) tells what the first signal does.
+  explicit StopSignal(
+      const char* notice = "\nstopping after this step; a second signal ends the run at once\n");
   ~StopSignal();  // Puts the former handlers back.
   const std::atomic<bool>* requested() const;
   int number() const;  // of the signal that came, 0: none

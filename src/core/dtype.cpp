@@ -20,6 +20,8 @@ std::string_view dtype_name(DType dtype) {
       return "u16";
     case DType::u8:
       return "u8";
+    case DType::q8:
+      return "q8";
   }
   return "?";
 }

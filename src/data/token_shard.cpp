@@ -10,12 +10,12 @@
 namespace strata {
 
 struct TokenShard::Mapping {
-  Mapping(const std::filesystem::path& file_path, Verify verify)
+  Mapping(const std::filesystem::path& file_path, TokenShardCheck verify)
       : path(file_path), file(file_path), header(read_shard_header(file.bytes(), path.string())) {
     locate_parts();
-    if (verify == Verify::checksum) check_payload_hash();
+    if (verify == TokenShardCheck::checksum) check_payload_hash();
     check_documents();
-    if (verify == Verify::checksum) check_tokens();
+    if (verify == TokenShardCheck::checksum) check_tokens();
   }
 
   void locate_parts() {
@@ -84,7 +84,7 @@ struct TokenShard::Mapping {
   const std::byte* mask = nullptr;
 };
 
-TokenShard::TokenShard(const std::filesystem::path& path, Verify verify)
+TokenShard::TokenShard(const std::filesystem::path& path, TokenShardCheck verify)
     : mapping_(std::make_unique<Mapping>(path, verify)) {}
 TokenShard::~TokenShard() = default;
 TokenShard::TokenShard(TokenShard&&) noexcept = default;

@@ -1,7 +1,5 @@
 #include "strata/runtime/executor.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -16,7 +14,6 @@ namespace {
 constexpr std::uint64_t steps_in_flight_max = 2;
 
 std::unique_ptr<LaneWalker> make_walker(const Plan& plan, OpRunner& runner,
-                                        const ExecutorParts& parts,
                                         const ExecutorOptions& options) {
   switch (options.mode) {
     case ExecutionMode::serial:
@@ -26,8 +23,7 @@ std::unique_ptr<LaneWalker> make_walker(const Plan& plan, OpRunner& runner,
     case ExecutionMode::threaded:
       break;
   }
-  return make_threaded_walker(plan, runner,
-                              parts.store == nullptr ? nullptr : &parts.store->engine());
+  return make_threaded_walker(plan, runner);
 }
 
 }  // namespace
@@ -40,7 +36,7 @@ class Executor::Impl {
         runner_(program, plan, parts, options.poison),
         runs_(plan.schedules.size(), 0),
         timings_(plan.schedules.size()),
-        walker_(make_walker(plan, runner_, parts, options)) {
+        walker_(make_walker(plan, runner_, options)) {
     for (StepState& state : states_) state.result.micro_batch_losses.reserve(program.shards.size());
   }
 

@@ -16,8 +16,10 @@ class LaneWalker {
   virtual void wait_complete(const StepState& step) = 0;  // all its ops have
 };
 
-std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
-                                                 IoEngine* engine);
+// The op that tells a step's result; every schedule has one.
+OpId report_op(const Schedule& schedule);
+
+std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner);
 // Serial (in emission order) or seeded (any legal order).
 std::unique_ptr<LaneWalker> make_serial_walker(const Plan& plan, OpRunner& runner);
 std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner,

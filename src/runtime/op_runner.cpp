@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -25,6 +24,17 @@ IoPriority priority_of(const Op& op) {
   }
 }
 
+IoOp io_op(const Op& op) { return op.kind == OpKind::read ? IoOp::read : IoOp::write; }
+
+void count_bytes(const Op& op, std::uint64_t bytes, StepState& step) {
+  (op.kind == OpKind::read ? step.nvme_bytes_read : step.nvme_bytes_written) += bytes;
+}
+
+bool same(const Region& one, const Region& other) {
+  return one.tier == other.tier && one.drive == other.drive && one.offset == other.offset &&
+         one.bytes == other.bytes;
+}
+
 double sum_of(const TensorView& values) {
   double sum = 0;
   const double* data = values.as<double>();
@@ -37,9 +47,12 @@ double sum_of(const TensorView& values) {
 OpRunner::OpRunner(const Program& program, const Plan& plan, const ExecutorParts& parts,
                    Poison poison)
     : program_(program), parts_(parts), poison_(poison) {
+  const NvmeTiles nvme(program, plan);
+  ensure(nvme.tiles().empty() ||
+         (parts.store != nullptr && parts.store->num_tiles() == std::ssize(nvme.tiles())));
   for (const Schedule& schedule : plan.schedules) {
     std::vector<Bound> bound;
-    for (const Op& op : schedule.ops) bound.push_back(bind(op));
+    for (const Op& op : schedule.ops) bound.push_back(bind(op, plan, nvme));
     bound_.push_back(std::move(bound));
   }
   for (int lane = 0; lane < num_lanes; ++lane)
@@ -77,7 +90,7 @@ TensorView OpRunner::view(const Operand& operand) const {
   return {data, dtype, {bytes / dtype_bytes(dtype)}};
 }
 
-OpRunner::Bound OpRunner::bind(const Op& op) const {
+OpRunner::Bound OpRunner::bind(const Op& op, const Plan& plan, const NvmeTiles& nvme) const {
   Bound bound;
   for (const Operand& operand : op.operands) {
     const TensorView v = view(operand);
@@ -86,7 +99,21 @@ OpRunner::Bound OpRunner::bind(const Op& op) const {
     else
       bound.views.push_back(v);
   }
+  if (op.kind == OpKind::read || op.kind == OpKind::write) bind_transfer(op, plan, nvme, bound);
   return bound;
+}
+
+// A store moves whole tiles: so must every transfer of a plan.
+void OpRunner::bind_transfer(const Op& op, const Plan& plan, const NvmeTiles& nvme,
+                             Bound& bound) const {
+  const bool reads = op.kind == OpKind::read;
+  const Operand& disk = op.operands[reads ? 0 : 1];
+  const int tile = std::max(disk.what.tile, 0);
+  const Region& home = plan.homes[disk.what.shard.index()][static_cast<std::size_t>(tile)];
+  ensure(same(disk.region, home));
+  bound.store_tile = nvme.index(disk.what.shard, tile);
+  bound.tile_memory = {address(op.operands[reads ? 1 : 0].region),
+                       parts_.store->padded_bytes(bound.store_tile)};
 }
 
 Kernels& OpRunner::kernels(const Op& op) const {
@@ -103,7 +130,7 @@ void OpRunner::run(const Op& op, StepState& step) {
 
 void OpRunner::carry_out(const Op& op, StepState& step) {
   if (poison_ == Poison::on) poison(op);
-  const Bound& bound = bound_[step.schedule][op.id.index()];
+  const Bound& bound = this->bound(op, step);
   switch (op.kind) {
     case OpKind::feed:
       feed(op, step);
@@ -112,11 +139,10 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
       copy(op);
       break;
     case OpKind::read:
-    case OpKind::write: {
-      const DiskTransfer t = disk_transfer(op, step);
-      parts_.store->transfer(t.op, t.drive, t.offset, t.memory);
+    case OpKind::write:
+      count_bytes(op, bound.tile_memory.size(), step);
+      parts_.store->transfer(io_op(op), bound.store_tile, bound.tile_memory);
       break;
-    }
     case OpKind::run:
       parts_.model->run(program_.segment(op.segment), {bound.views, bound.scratch}, *step.args,
                         stream(op));
@@ -143,21 +169,10 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
 
 void OpRunner::start_transfer(const Op& op, StepState& step, IoCompletion& completion) {
   if (poison_ == Poison::on) poison(op);
-  const DiskTransfer t = disk_transfer(op, step);
-  parts_.store->submit(t.op, t.drive, t.offset, t.memory, t.priority, completion);
-}
-
-OpRunner::DiskTransfer OpRunner::disk_transfer(const Op& op, StepState& step) const {
-  const bool reads = op.kind == OpKind::read;
-  const Region& disk = op.operands[reads ? 0 : 1].region;
-  const Region& memory = op.operands[reads ? 1 : 0].region;
-  const std::uint64_t bytes = align_up(disk.bytes, parts_.store->alignment());
-  (reads ? step.nvme_bytes_read : step.nvme_bytes_written) += bytes;
-  return {reads ? IoOp::read : IoOp::write,
-          disk.drive,
-          disk.offset,
-          {address(memory), bytes},
-          priority_of(op)};
+  const Bound& transfer = bound(op, step);
+  count_bytes(op, transfer.tile_memory.size(), step);
+  parts_.store->submit(io_op(op), transfer.store_tile, transfer.tile_memory, priority_of(op),
+                       completion);
 }
 
 // All bits set is NaN in every floating dtype: what an op forgets to write shows up in the loss.
@@ -269,7 +284,8 @@ std::string OpRunner::describe(const Op& op) const {
   for (const Operand& operand : op.operands) {
     if (!operand.what.shard.valid()) continue;
     text += fmt::format(", '{}'", program_.shard(operand.what.shard).name);
-    if (operand.what.tile >= 0) text += fmt::format(" tile {}", operand.what.tile);
+    if (operand.what.tile >= 0 || is_nvme_lane(op.lane))
+      text += fmt::format(" tile {}", std::max(operand.what.tile, 0));
     break;
   }
   return text;

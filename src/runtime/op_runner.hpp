@@ -9,6 +9,7 @@
 
 #include "runtime/step_state.hpp"
 #include "strata/runtime/executor.hpp"
+#include "strata/runtime/nvme_tiles.hpp"
 
 namespace strata {
 
@@ -20,6 +21,7 @@ class OpRunner {
   void run(const Op& op, StepState& step);
   // Starts a read or write; `completion` is told when it is complete.
   void start_transfer(const Op& op, StepState& step, IoCompletion& completion);
+  void cancel_transfer(const IoCompletion& completion) { parts_.store->cancel(completion); }
 
   // "step 3: update on lane update for 'update head tile 2', 'gradient/head' tile 2: why".
   std::string failure(const Op& op, const StepState& step, const std::string& why) const;
@@ -28,21 +30,19 @@ class OpRunner {
   struct Bound {                    // per op
     std::vector<TensorView> views;  // per operand, scratch excluded
     std::span<std::byte> scratch;
-  };
-  struct DiskTransfer {
-    IoOp op;
-    int drive;
-    std::uint64_t offset;
-    std::span<std::byte> memory;
-    IoPriority priority;
+    int store_tile = -1;               // read and write
+    std::span<std::byte> tile_memory;  // read and write
   };
 
   void carry_out(const Op& op, StepState& step);
   std::string describe(const Op& op) const;
-  Bound bind(const Op& op) const;
+  Bound bind(const Op& op, const Plan& plan, const NvmeTiles& nvme) const;
+  void bind_transfer(const Op& op, const Plan& plan, const NvmeTiles& nvme, Bound& bound) const;
   TensorView view(const Operand& operand) const;
   std::byte* address(const Region& region) const;
-  DiskTransfer disk_transfer(const Op& op, StepState& step) const;
+  const Bound& bound(const Op& op, const StepState& step) const {
+    return bound_[step.schedule][op.id.index()];
+  }
   void poison(const Op& op) const;
   Kernels& kernels(const Op& op) const;
   Stream& stream(const Op& op) const { return *streams_[static_cast<std::size_t>(op.lane)]; }

@@ -1,7 +1,7 @@
 #include <deque>
 #include <vector>
 
-#include "runtime/lane_walker.hpp"
+#include "runtime/inline_walker.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
 
@@ -10,14 +10,18 @@ namespace {
 
 // Picks any op that its lane and edges allow, by a seeded generator. On NVMe lanes an op is issued
 // first and carried out at any later moment, as a drive would.
-class SeededWalker final : public LaneWalker {
+class SeededWalker final : public InlineWalker {
  public:
   SeededWalker(const Plan& plan, OpRunner& runner, std::uint64_t seed)
-      : plan_(plan), runner_(runner), random_(seed, 0) {
-    for (const Schedule& schedule : plan.schedules) completed_.emplace_back(schedule.ops.size(), 0);
+      : InlineWalker(runner), plan_(plan), random_(seed, 0) {
+    for (const Schedule& schedule : plan.schedules) {
+      completed_.emplace_back(schedule.ops.size(), 0);
+      report_ops_.push_back(report_op(schedule));
+    }
   }
 
   void submit(StepState& step) override {
+    rethrow_failure();
     for (std::size_t lane = 0; lane < num_lanes; ++lane) queues_[lane].push_back({&step, 0});
   }
   void wait_reported(const StepState& step) override {
@@ -40,14 +44,12 @@ class SeededWalker final : public LaneWalker {
   };
 
   bool reported(const StepState& step) const {
-    const auto& ops = plan_.schedules[step.schedule].ops;
-    for (const Op& op : ops)
-      if (op.kind == OpKind::report)
-        return completed_[step.schedule][op.id.index()] > step.run_index;
-    return step.ops_left == 0;
+    const OpId report = report_ops_[step.schedule];
+    return completed_[step.schedule][report.index()] > step.run_index;
   }
 
   void advance() {
+    rethrow_failure();
     candidates_.clear();
     for (std::size_t lane = 0; lane < num_lanes; ++lane) consider(lane);
     for (std::size_t i = 0; i < in_flight_.size(); ++i)
@@ -82,25 +84,24 @@ class SeededWalker final : public LaneWalker {
   void take(const Candidate& c) {
     if (c.in_flight) {
       in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(c.at));
-      return run(*c.op, *c.step);
+      return carry_out(c);
     }
     ++queues_[c.at].front().next;
-    if (completes_in_order(c.op->lane)) return run(*c.op, *c.step);
+    if (completes_in_order(c.op->lane)) return carry_out(c);
     in_flight_.push_back(c);
   }
 
-  void run(const Op& op, StepState& step) {
-    runner_.run(op, step);
-    ++completed_[step.schedule][op.id.index()];
-    --step.ops_left;
+  void carry_out(const Candidate& c) {
+    run(*c.op, *c.step);
+    ++completed_[c.step->schedule][c.op->id.index()];
   }
 
   const Plan& plan_;
-  OpRunner& runner_;
   PhiloxStream random_;
   std::array<std::deque<Walk>, num_lanes> queues_;
   std::vector<Candidate> in_flight_, candidates_;
   std::vector<std::vector<std::uint64_t>> completed_;  // [schedule][op], steps
+  std::vector<OpId> report_ops_;                       // [schedule]
 };
 
 }  // namespace

@@ -1,28 +1,26 @@
-#include "runtime/lane_walker.hpp"
+#include "runtime/inline_walker.hpp"
 #include "strata/core/clock.hpp"
 
 namespace strata {
 namespace {
 
 // Each op when it is submitted, in emission order.
-class SerialWalker final : public LaneWalker {
+class SerialWalker final : public InlineWalker {
  public:
-  SerialWalker(const Plan& plan, OpRunner& runner) : plan_(plan), runner_(runner) {}
+  SerialWalker(const Plan& plan, OpRunner& runner) : InlineWalker(runner), plan_(plan) {}
 
   void submit(StepState& step) override {
     for (const Op& op : plan_.schedules[step.schedule].ops) {
       const std::int64_t start = now_ns();
-      runner_.run(op, step);
+      run(op, step);
       step.busy_ns[static_cast<std::size_t>(op.lane)] += now_ns() - start;
-      --step.ops_left;
     }
   }
-  void wait_reported(const StepState&) override {}
-  void wait_complete(const StepState&) override {}
+  void wait_reported(const StepState&) override { rethrow_failure(); }
+  void wait_complete(const StepState&) override { rethrow_failure(); }
 
  private:
   const Plan& plan_;
-  OpRunner& runner_;
 };
 
 }  // namespace

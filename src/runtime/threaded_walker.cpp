@@ -27,14 +27,15 @@ struct OpTrack final : public IoCompletion {
   ThreadedWalker* walker = nullptr;
   const Op* op = nullptr;
   StepState* step = nullptr;               // the step in flight, for transfers
+  std::atomic<bool> in_flight{false};      // a transfer that the store has
   std::atomic<Lane> blame{Lane::compute};  // the lane that kept this op waiting last, or its own
 };
 
 class ThreadedWalker final : public LaneWalker {
  public:
-  ThreadedWalker(const Plan& plan, OpRunner& runner, IoEngine* engine)
-      : plan_(plan), runner_(runner), engine_(engine) {
+  ThreadedWalker(const Plan& plan, OpRunner& runner) : plan_(plan), runner_(runner) {
     for (const Schedule& schedule : plan.schedules) {
+      report_ops_.push_back(report_op(schedule));
       tracks_.emplace_back(schedule.ops.size());
       for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
         tracks_.back()[i].walker = this;
@@ -88,9 +89,11 @@ class ThreadedWalker final : public LaneWalker {
   }
 
   void transfer_done(OpTrack& track, const IoResult& result) noexcept {
+    track.in_flight = false;  // First: once it counts as complete, its next step may begin.
     io_lane_busy(track.op->lane, *track.step, -1);
     if (!result.ok()) fail(runner_.failure(*track.op, *track.step, result.message));
     finish(track, *track.step);
+    transfer_ended();
   }
 
  private:
@@ -106,11 +109,8 @@ class ThreadedWalker final : public LaneWalker {
   }
 
   bool reported(const StepState& step) const {
-    for (const Op& op : plan_.schedules[step.schedule].ops)
-      if (op.kind == OpKind::report)
-        return tracks_[step.schedule][op.id.index()].completed.load(std::memory_order_acquire) >
-               step.run_index;
-    return step.ops_left == 0;
+    const OpTrack& report = tracks_[step.schedule][report_ops_[step.schedule].index()];
+    return report.completed.load(std::memory_order_acquire) > step.run_index;
   }
 
   void walk(std::size_t lane) {
@@ -171,7 +171,26 @@ class ThreadedWalker final : public LaneWalker {
   void start_transfer(OpTrack& track, StepState& step) {
     track.step = &step;
     io_lane_busy(track.op->lane, step, +1);
-    runner_.start_transfer(*track.op, step, track);
+    transfer_begins(track);
+    try {
+      runner_.start_transfer(*track.op, step, track);
+    } catch (const std::exception& error) {  // Refused: the store does not have it.
+      fail(runner_.failure(*track.op, step, error.what()));
+      track.in_flight = false;
+      transfer_ended();
+    }
+  }
+
+  void transfer_begins(OpTrack& track) {
+    std::lock_guard lock(mutex_);
+    ++transfers_in_flight_;
+    track.in_flight = true;
+  }
+  // Told under the lock: once none is in flight, the walker may be gone.
+  void transfer_ended() {
+    std::lock_guard lock(mutex_);
+    --transfers_in_flight_;
+    if (failed_) progress_.notify_all();
   }
 
   void io_lane_busy(Lane lane, StepState& step, int change) {
@@ -210,13 +229,21 @@ class ThreadedWalker final : public LaneWalker {
     submitted_.notify_all();
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
-    if (engine_ != nullptr) engine_->drain();
+    cancel_transfers();
+    std::unique_lock lock(mutex_);
+    progress_.wait(lock, [&] { return transfers_in_flight_ == 0; });
+  }
+  // A queue of write-backs may hold seconds of work that nobody needs any more.
+  void cancel_transfers() {
+    for (auto& schedule : tracks_)
+      for (const OpTrack& track : schedule)
+        if (track.in_flight) runner_.cancel_transfer(track);
   }
 
   const Plan& plan_;
   OpRunner& runner_;
-  IoEngine* engine_;
   std::vector<std::vector<OpTrack>> tracks_;  // [schedule][op]
+  std::vector<OpId> report_ops_;              // [schedule]
   std::array<std::atomic<StepState*>, steps_kept> steps_{};
   std::atomic<std::uint64_t> submitted_{0};
   std::array<LaneClock, num_lanes> lane_clocks_;
@@ -224,7 +251,8 @@ class ThreadedWalker final : public LaneWalker {
 
   std::mutex mutex_;
   std::condition_variable progress_;
-  std::string failure_;  // guarded by mutex_ while lanes run
+  std::string failure_;          // guarded by mutex_ while lanes run or transfers are in flight
+  int transfers_in_flight_ = 0;  // guarded by mutex_
 
   std::vector<std::thread> threads_;
 };
@@ -233,9 +261,8 @@ void OpTrack::complete(const IoResult& result) noexcept { walker->transfer_done(
 
 }  // namespace
 
-std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
-                                                 IoEngine* engine) {
-  return std::make_unique<ThreadedWalker>(plan, runner, engine);
+std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner) {
+  return std::make_unique<ThreadedWalker>(plan, runner);
 }
 
 }  // namespace strata

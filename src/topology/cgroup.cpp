@@ -4,11 +4,12 @@
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string_view>
 #include <vector>
+
+#include "topology/system_files.hpp"
 
 namespace strata {
 namespace {
@@ -17,13 +18,6 @@ namespace fs = std::filesystem;
 
 // Version 1 writes "no limit" as the largest number of pages; no machine has this much memory.
 constexpr std::uint64_t v1_unlimited_from = 1ull << 60;
-
-std::string read_text(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  return text.str();
-}
 
 template <typename Number>
 std::optional<Number> parse(std::string_view text) {
@@ -35,12 +29,12 @@ std::optional<Number> parse(std::string_view text) {
 
 template <typename Number>
 std::optional<Number> read_number(const fs::path& path) {
-  return parse<Number>(read_text(path));
+  return parse<Number>(read_system_file(path));
 }
 
 // "inactive_file 4096" among other lines.
 std::uint64_t read_field(const fs::path& path, std::string_view name) {
-  std::istringstream lines(read_text(path));
+  std::istringstream lines(read_system_file(path));
   std::string key;
   for (std::uint64_t value = 0; lines >> key >> value;) {
     if (key == name) return value;
@@ -68,7 +62,7 @@ std::optional<double> quota_over_period(std::optional<double> quota, std::option
 
 // cpu.max reads "250000 100000" or "max 100000".
 std::optional<double> v2_cpus(const fs::path& group) {
-  std::istringstream words(read_text(group / "cpu.max"));
+  std::istringstream words(read_system_file(group / "cpu.max"));
   std::string quota, period;
   words >> quota >> period;
   return quota_over_period(parse<double>(quota), parse<double>(period));

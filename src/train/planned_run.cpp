@@ -7,7 +7,7 @@
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
-#include "strata/io/store/tile_store.hpp"
+#include "strata/io/store/shard_store.hpp"
 #include "strata/topology/topology.hpp"
 
 namespace strata {
@@ -71,17 +71,6 @@ std::uint64_t share_of_drive(const std::string& path, const std::vector<std::str
   return available_drive_bytes(path) / static_cast<std::uint64_t>(sharers);
 }
 
-UpdateOrder update_order(const RunConfig& config) {
-  const bool possible = config.max_grad_norm == 0 && config.non_finite == NonFinitePolicy::stop;
-  if (config.offload.update_order == "after_backward") return UpdateOrder::after_backward;
-  if (config.offload.update_order == "during_backward" && !possible)
-    throw ConfigError(
-        "offload.update_order: during_backward needs max_grad_norm: 0 and the non-finite policy "
-        "'stop': "
-        "a clipped or skipped step cannot be known before the last gradient");
-  return possible ? UpdateOrder::during_backward : UpdateOrder::after_backward;
-}
-
 Policy make_policy(const RunConfig& config) {
   const OffloadConfig& offload = config.offload;
   Policy policy;
@@ -112,6 +101,7 @@ TierLimits make_limits(const RunConfig& config, const Program& program, const Po
   for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
   for (const std::string& path : config.offload.nvme_paths)
     limits.drive_bytes.push_back(share_of_drive(path, config.offload.nvme_paths));
+  limits.drive_weights = config.offload.nvme_weights;
   return limits;
 }
 
@@ -124,6 +114,26 @@ void check_verified(const Program& program, const Plan& plan) {
 }
 
 }  // namespace
+
+UpdateOrder update_order(const RunConfig& config) {
+  const bool clips = config.max_grad_norm > 0;
+  const bool skips = config.non_finite == NonFinitePolicy::skip_step;
+  if (config.offload.update_order == "after_backward") return UpdateOrder::after_backward;
+  if (config.offload.update_order == "auto")
+    return clips || skips ? UpdateOrder::after_backward : UpdateOrder::during_backward;
+  if (clips)
+    throw ConfigError(
+        fmt::format("offload.update_order: during_backward contradicts max_grad_norm: {}: the norm "
+                    "is known only after backward. "
+                    "Set max_grad_norm: 0 or offload.update_order: after_backward",
+                    config.max_grad_norm));
+  if (skips)
+    throw ConfigError(
+        "offload.update_order: during_backward contradicts non_finite: skip_step: tiles are "
+        "updated before all "
+        "gradients are known. Set non_finite: stop or offload.update_order: after_backward");
+  return UpdateOrder::during_backward;
+}
 
 LlamaConfig llama_config(const HfConfig& hf) {
   LlamaConfig config;

@@ -2,33 +2,35 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "strata/core/error.hpp"
+#include "strata/runtime/nvme_tiles.hpp"
 #include "strata/topology/topology.hpp"
-#include "train/drain_guard.hpp"
+#include "strata/train/stall_policy.hpp"
+#include "train/steps_in_flight.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
 namespace {
 
-std::unique_ptr<IoEngine> make_engine(const RunConfig& config, const Plan& plan) {
-  if (plan.drive_bytes.empty()) return nullptr;
-  IoOptions options;
-  options.queue_depth = config.offload.io_queue_depth;
-  return make_io_engine(config.offload.io_engine, options);
+StoreOptions store_options(const OffloadConfig& offload) {
+  StoreOptions options;
+  if (!offload.verify_nvme) return options;
+  options.checksums = Checksums::on;
+  options.verify = Verify::reads;
+  return options;
 }
 
-std::unique_ptr<TileStore> make_store(const RunConfig& config, const Plan& plan, IoEngine* engine) {
+std::unique_ptr<ShardStore> make_store(const RunConfig& config, const PlannedRun& run,
+                                       IoEngine* engine) {
   if (engine == nullptr) return nullptr;
-  std::vector<DriveExtent> drives;
-  for (std::size_t i = 0; i < plan.drive_bytes.size(); ++i)
-    drives.push_back({config.offload.nvme_paths[i], plan.drive_bytes[i]});
-  auto store = std::make_unique<TileStore>(*engine, drives);
-  if (store->alignment() > plan.limits.io_alignment)
+  StoreSpec spec;
+  spec.directories = config.offload.nvme_paths;
+  spec.tiles = NvmeTiles(run.program, run.plan).tiles();
+  auto store = ShardStore::create(*engine, spec, store_options(config.offload));
+  if (store->alignment() > run.plan.limits.io_alignment)
     throw ConfigError(fmt::format(
         "a drive of offload.nvme_paths wants direct I/O aligned to {} bytes; the plan aligns to {}",
-        store->alignment(), plan.limits.io_alignment));
+        store->alignment(), run.plan.limits.io_alignment));
   return store;
 }
 
@@ -47,14 +49,41 @@ std::unique_ptr<Device> make_device(const Plan& plan) {
   return make_host_device({.memory_bytes = plan.limits.device_bytes});
 }
 
+bool uses_nvme(const Plan& plan) {
+  return plan.tier_bytes[static_cast<std::size_t>(Tier::nvme)] > 0;
+}
+
+// One micro-batch of an evaluation.
+struct ScoreSlot {
+  std::vector<std::int32_t> input;
+  StepArgs args;
+
+  // Returns the tokens that count.
+  std::int64_t fill(const Batches& batches, std::int64_t micro_batch) {
+    input.resize(static_cast<std::size_t>(3 * batches.tokens_per_micro_batch()));
+    args.index = micro_batch;
+    args.inputs = {std::as_bytes(std::span(input))};
+    return batches.fill(micro_batch, input);
+  }
+};
+
 }  // namespace
 
-Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options)
+std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
+  IoOptions options;
+  options.queue_depth = offload.io_queue_depth;
+  options.stall_seconds = offload.io_stall_seconds;
+  options.on_stall = ending_stall_policy(offload.io_stall_seconds);
+  return make_io_engine(offload.io_engine, options);
+}
+
+Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options,
+                 const EngineFactory& make_engine)
     : config_(config),
       run_(std::move(run)),
       device_(make_device(run_.plan)),
-      engine_(make_engine(config_, run_.plan)),
-      store_(make_store(config_, run_.plan, engine_.get())),
+      engine_(uses_nvme(run_.plan) ? make_engine(config_.offload) : nullptr),
+      store_(make_store(config_, run_, engine_.get())),
       memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0],
                                            run_.plan.tier_bytes[1])) {
   if (engine_ != nullptr) engine_->register_memory(host_memory());
@@ -82,26 +111,16 @@ std::span<std::byte> Session::host_memory() const {
 }
 
 Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* stop) {
-  std::array<StepArgs, 3> args;  // two in flight and one being filled
-  std::array<std::vector<std::int32_t>, 3> inputs;
-  const DrainGuard guard(*executor_);
+  StepsInFlight<ScoreSlot> steps(*executor_, "eval");
   Evaluation total;
   const std::int64_t count = batches.micro_batches_per_epoch();
-  std::int64_t taken = 0;
-  const auto take = [&] { total.loss += executor_->wait_result().loss, ++taken; };
   for (std::int64_t i = 0; i < count; ++i) {
     if (stop != nullptr && *stop) return {};
-    auto& input = inputs[static_cast<std::size_t>(i % 3)];
-    input.resize(static_cast<std::size_t>(3 * batches.tokens_per_micro_batch()));
-    total.tokens += batches.fill(i, input);
-    StepArgs& a = args[static_cast<std::size_t>(i % 3)];
-    a.index = i;
-    a.inputs = {std::as_bytes(std::span(input))};
-    a.loss_scale = 1.0;
-    if (i - taken >= 2) take();
-    executor_->submit("eval", a);
+    total.tokens += steps.next().fill(batches, i);
+    if (steps.num_untaken() >= 2) total.loss += steps.take().loss;
+    steps.submit();
   }
-  while (taken < count) take();
+  while (steps.num_untaken() > 0) total.loss += steps.take().loss;
   executor_->drain();
   if (total.tokens > 0) total.loss /= static_cast<double>(total.tokens);
   return total;
@@ -120,8 +139,11 @@ std::vector<TierPeak> Session::peaks() const {
   std::vector<TierPeak> peaks;
   peaks.push_back({"gpu", run_.plan.tier_bytes[0], resident_bytes(memory_->device_slab())});
   peaks.push_back({"cpu", run_.plan.tier_bytes[1], resident_bytes(memory_->host_slab())});
-  if (store_ != nullptr)
+  if (store_ == nullptr) return peaks;
+  try {
     peaks.push_back({"nvme", run_.plan.tier_bytes[2], store_->allocated_bytes()});
+  } catch (const Error&) {  // Somebody removed the files: no reason to lose the run's work.
+  }
   return peaks;
 }
 

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
-#include "train/drain_guard.hpp"
+#include "train/steps_in_flight.hpp"
 
 namespace strata {
 namespace {
@@ -43,7 +42,7 @@ void check_shards(const RunConfig& config, const std::string& key, const Paths& 
     if (!std::filesystem::is_regular_file(path))
       throw ConfigError(
           fmt::format("{}: {} is no file: make it with `strata prepare`", key, path.string()));
-    const TokenShardInfo info = TokenShard(path, Verify::header).info();
+    const TokenShardInfo info = TokenShard(path, TokenShardCheck::header).info();
     if (info.vocab_size > static_cast<std::uint64_t>(hf.vocab_size))
       throw ConfigError(fmt::format(
           "{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own "
@@ -120,7 +119,6 @@ std::unique_ptr<Batches> held_out_batches(const RunConfig& config) {
   return open_batches(config, config.eval_dataset, RowOrder::in_order);
 }
 
-// Steps two back may still be updating from their arguments, so three slots take turns.
 struct Trainer::Slot {
   std::vector<std::vector<std::int32_t>> inputs;
   StepArgs args;
@@ -166,24 +164,23 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
   slot.args.index = step;
   slot.args.loss_scale = slot.tokens > 0 ? 1.0 / static_cast<double>(slot.tokens) : 0.0;
   slot.args.hyper = {updates_applied_ + 1, static_cast<float>(schedule_.rate(step)),
-                     static_cast<float>(config_.max_grad_norm), config_.non_finite};
+                     static_cast<float>(config_.max_grad_norm)};
 }
 
 TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
   const auto stopping = [stop] { return stop != nullptr && *stop; };
   TrainOutcome outcome;
-  std::array<Slot, 3> slots;
-  const DrainGuard guard(session_.executor());
+  StepsInFlight<Slot> steps(session_.executor(), "train");
   if (held_out_ != nullptr) evaluate(0, outcome.held_out_before, stop);
   const std::int64_t begin = now_ns();
   std::int64_t last = begin;
   for (std::int64_t step = 0; step < total_steps_ && !stopping(); ++step) {
-    Slot& slot = slots[static_cast<std::size_t>(step % 3)];
+    Slot& slot = steps.next();
     prepare(slot, step);
-    session_.executor().submit("train", slot.args);
+    steps.submit();
     // The result is there as soon as the norm is known; the updates go on beside the next step's
     // forward.
-    const StepResult& result = session_.executor().wait_result();
+    const StepResult& result = steps.take();
     const std::int64_t now = now_ns();
     StepReport line = report(slot, result, seconds(now - last));
     last = now;

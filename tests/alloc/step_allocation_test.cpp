@@ -43,7 +43,7 @@ struct PreparedSteps {
       }
       args[step].index = static_cast<std::int64_t>(step);
       args[step].loss_scale = 1.0 / 64;
-      args[step].hyper = {static_cast<std::int64_t>(step + 1), 1e-3f, 0.5f, NonFinitePolicy::stop};
+      args[step].hyper = {static_cast<std::int64_t>(step + 1), 1e-3f, 0.5f};
     }
   }
 };

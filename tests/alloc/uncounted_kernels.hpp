@@ -96,7 +96,7 @@ class UncountedKernels final : public Kernels {
   void square_sums(TensorView values, TensorView partials, Stream& s) override {
     inner_->square_sums(values, partials, s);
   }
-  void adamw(const AdamWArgs& args, Stream& s) override { inner_->adamw(args, s); }
+  void update(const UpdateArgs& args, Stream& s) override { inner_->update(args, s); }
 
  private:
   template <typename Method, typename... Args>

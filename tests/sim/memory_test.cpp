@@ -54,11 +54,12 @@ RunConfig all_tiers_config() {
   return config;
 }
 
+// Of the tiles: a store's other files are a few kilobytes.
 std::uint64_t allocated_bytes(const std::string& folder) {
   std::uint64_t bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     struct stat facts = {};
-    if (::stat(entry.path().c_str(), &facts) == 0)
+    if (entry.path().filename() == "tiles" && ::stat(entry.path().c_str(), &facts) == 0)
       bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
   }
   return bytes;

@@ -103,7 +103,7 @@ class Steps {
     args_[slot].index = index_++;
     args_[slot].inputs = {std::as_bytes(std::span(inputs_[slot]))};
     args_[slot].loss_scale = scale;
-    args_[slot].hyper = {step, 1e-3f, 0.5f, NonFinitePolicy::skip_step};
+    args_[slot].hyper = {step, 1e-3f, 0.5f};
     session_.executor().submit("train", args_[slot]);
     return session_.executor().wait_result();
   }

@@ -107,12 +107,21 @@ std::string difference(const Outcome& expected, const Outcome& got) {
   return text;
 }
 
-TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options)
+std::unique_ptr<IoEngine> make_sim_engine_for(const OffloadConfig& offload,
+                                              const SimOptions& options) {
+  auto engine = make_sim_engine(options);
+  for (const std::string& path : offload.nvme_paths) engine->file_system().make_directory(path);
+  return engine;
+}
+
+TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options,
+                         const EngineFactory& make_engine)
     : config_(std::move(config)), quiet_(std::fopen("/dev/null", "w"), std::fclose) {
   config_.output_dir = fresh_folder("run");
   if (config_.offload.nvme_paths.empty())
     config_.offload.nvme_paths = {config_.output_dir.string()};
-  session_ = std::make_unique<Session>(config_, plan_run(config_, Purpose::train), options);
+  session_ =
+      std::make_unique<Session>(config_, plan_run(config_, Purpose::train), options, make_engine);
   progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
   trainer_ = std::make_unique<Trainer>(config_, *session_, *progress_);
 }
@@ -140,8 +149,9 @@ std::string TrainingRun::exported_weights() {
   return read_bytes(target / "model.safetensors");
 }
 
-Outcome train(const RunConfig& config, const ExecutorOptions& options) {
-  TrainingRun run(config, options);
+Outcome train(const RunConfig& config, const ExecutorOptions& options,
+              const EngineFactory& make_engine) {
+  TrainingRun run(config, options, make_engine);
   run.train();
   return run.outcome();
 }

@@ -39,10 +39,15 @@ struct Outcome {
 // Which of them differ, for a failure message; empty when equal.
 std::string difference(const Outcome& expected, const Outcome& got);
 
+// An engine over a simulated disk that has the directories of offload.nvme_paths.
+std::unique_ptr<IoEngine> make_sim_engine_for(const OffloadConfig& offload,
+                                              const SimOptions& options = {});
+
 // One run with its own output folder. Throws what the run throws.
 class TrainingRun {
  public:
-  explicit TrainingRun(RunConfig config, const ExecutorOptions& options = {});
+  explicit TrainingRun(RunConfig config, const ExecutorOptions& options = {},
+                       const EngineFactory& make_engine = make_offload_engine);
   ~TrainingRun();
 
   Session& session() { return *session_; }
@@ -61,7 +66,8 @@ class TrainingRun {
   int exports_ = 0;
 };
 
-Outcome train(const RunConfig& config, const ExecutorOptions& options = {});
+Outcome train(const RunConfig& config, const ExecutorOptions& options = {},
+              const EngineFactory& make_engine = make_offload_engine);
 
 // A placement over all tiers with slot counts, tile size, engine and threads, all from the seed.
 void place_randomly(RunConfig& config, std::uint64_t seed);

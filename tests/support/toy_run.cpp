@@ -7,11 +7,14 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/philox.hpp"
 #include "strata/kernels/kernels.hpp"
+#include "strata/runtime/nvme_tiles.hpp"
 #include "strata/runtime/state_access.hpp"
+#include "support/drives.hpp"
 #include "support/toy_model.hpp"
 
 namespace strata::testing {
@@ -51,7 +54,7 @@ struct StepInput {
     for (const auto& d : data) args.inputs.push_back(std::as_bytes(std::span(d)));
     args.index = step;
     args.loss_scale = 1.0 / 128;
-    args.hyper = {step + 1, 0.05f, options.max_grad_norm, NonFinitePolicy::stop};
+    args.hyper = {step + 1, 0.05f, options.max_grad_norm};
   }
 };
 
@@ -189,10 +192,12 @@ void initialise(const Program& program, StateAccess& state) {
   }
 }
 
-std::vector<DriveExtent> extents(const Plan& plan) {
-  std::vector<DriveExtent> drives;
-  for (std::uint64_t bytes : plan.drive_bytes) drives.push_back({::testing::TempDir(), bytes});
-  return drives;
+std::unique_ptr<ShardStore> make_store(const Program& program, const Plan& plan, IoEngine& engine,
+                                       const Drives& drives) {
+  StoreSpec spec;
+  spec.directories = drives.paths();
+  spec.tiles = NvmeTiles(program, plan).tiles();
+  return ShardStore::create(engine, spec, {Checksums::on, Verify::reads});
 }
 
 }  // namespace
@@ -201,8 +206,12 @@ Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engin
                        const ToyRunOptions& options) {
   auto device = make_host_device({});
   TierMemory memory(*device, plan.tier_bytes[0], plan.tier_bytes[1]);
-  std::unique_ptr<TileStore> store;
-  if (engine != nullptr) store = std::make_unique<TileStore>(*engine, extents(plan));
+  std::optional<Drives> drives;
+  std::unique_ptr<ShardStore> store;
+  if (plan.tier_bytes[2] > 0) {
+    drives.emplace(*engine, plan.drive_bytes.size());
+    store = make_store(program, plan, *engine, *drives);
+  }
   auto kernels = make_ref_kernels();
   ToyModel model;
   ToyOptimizer optimizer;

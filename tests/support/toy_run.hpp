@@ -27,7 +27,7 @@ struct ToyRunOptions {
   ExecutorOptions executor = {};
 };
 
-// `engine` serves the NVMe tier; null when the plan uses none.
+// `engine` serves the NVMe tier, every read verified; null when the plan uses none.
 Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engine,
                        const ToyRunOptions& options);
 // The same steps on plain vectors, one segment after the other.

@@ -30,6 +30,12 @@ class FormatError : public Error {
   using Error::Error;
 };
 
+// Somebody asked a measurement or a run to end early (a signal), and it did, its traces removed.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
 // A tier, device or budget is too small.
 class OutOfMemory : public Error {
  public:

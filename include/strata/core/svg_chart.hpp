@@ -21,6 +21,20 @@ struct LineChart {
   std::vector<ChartMark> marks;
 };
 
+struct ChartBar {
+  double value = 0;          // NaN: not measured
+  double low = 0, high = 0;  // a whisker where they differ
+};
+struct BarSeries {
+  std::string name;
+  std::vector<ChartBar> bars;  // one per group
+};
+struct BarChart {
+  std::string title, y_label;  // the label carries the unit
+  std::vector<std::string> groups;
+  std::vector<BarSeries> series;
+};
+
 struct HeatMap {
   std::string title, x_label, y_label, unit;
   std::vector<std::string> columns, rows;
@@ -31,6 +45,7 @@ struct HeatMap {
 class SvgDocument {
  public:
   void add(const LineChart& chart);
+  void add(const BarChart& chart);
   void add(const HeatMap& map);
   std::string text() const;
 

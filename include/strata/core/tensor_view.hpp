@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "strata/core/block_q8.hpp"
 #include "strata/core/dtype.hpp"
 #include "strata/core/error.hpp"
 
@@ -40,7 +41,7 @@ struct TensorView {
   Shape shape;
 
   std::int64_t count() const { return shape.count(); }
-  std::int64_t bytes() const { return count() * dtype_bytes(dtype); }
+  std::int64_t bytes() const { return storage_bytes(dtype, count()); }
   bool empty() const { return data == nullptr; }
   std::int64_t dim(int axis) const { return shape[axis]; }
 
@@ -54,9 +55,9 @@ struct TensorView {
     ensure(other.count() == count());
     return {data, dtype, other};
   }
-  // `shape.count()` elements from element `offset` of the flattened view.
+  // `shape.count()` elements from element `offset` of the flattened view. A q8 region has no parts.
   TensorView slice(std::int64_t offset, Shape part) const {
-    ensure(offset >= 0 && offset + part.count() <= count());
+    ensure(offset >= 0 && offset + part.count() <= count() && dtype != DType::q8);
     return {static_cast<std::byte*>(data) + offset * dtype_bytes(dtype), dtype, part};
   }
 };

@@ -30,12 +30,13 @@ struct TokenShardInfo {
   bool has_mask = false;
 };
 
-enum class Verify : std::uint8_t { header, checksum };
+enum class TokenShardCheck : std::uint8_t { header, checksum };
 
 class TokenShard {
  public:
   // Throws FormatError or SystemError.
-  explicit TokenShard(const std::filesystem::path& path, Verify verify = Verify::checksum);
+  explicit TokenShard(const std::filesystem::path& path,
+                      TokenShardCheck verify = TokenShardCheck::checksum);
   ~TokenShard();
   TokenShard(TokenShard&&) noexcept;
 

@@ -139,7 +139,9 @@ std::unique_ptr<IoEngine> make_uring_engine(const IoOptions& options);
 // ConfigError for other names.
 std::unique_ptr<IoEngine> make_io_engine(std::string_view name, const IoOptions& options);
 
-// The simulated disk. Bytes live in memory; time is real but short.
+// The simulated disk. Bytes live in memory; time is real but short. A directory that nobody made,
+// outside of those that were made, and that was not removed or lost in a power cut, is taken to
+// have been there from the start as soon as something is put into it.
 struct SimFault {
   std::uint64_t at_operation = 0;  // counts kernel-level transfers (pieces), from 0
   int error_number = 0;            // e.g. EIO, ENOSPC; 0: a short transfer of half the piece
@@ -156,9 +158,13 @@ struct SimOptions {
   std::uint64_t chunk_bytes = 1ull << 20;
   // The power fails at this operation: it and all that follow fail with EIO and change nothing,
   // until cut_power() has settled what survived and the machine is up again. Counts everything that
-  // changes the disk: pieces written, preallocations, syncs, and what FileSystem does to names,
-  // directories and small files.
+  // changes the disk: pieces written, preallocations, syncs, files created, and what FileSystem
+  // does to names, directories and small files (write_file: up to three). Reads go on.
   std::uint64_t power_fails_at_change = ~std::uint64_t{0};
+
+  // As IoOptions have them.
+  std::function<void(double seconds, const std::string& in_flight)> on_stall = {};
+  double stall_seconds = 30;
 };
 class SimEngine : public IoEngine {
  public:
@@ -166,7 +172,8 @@ class SimEngine : public IoEngine {
   // a part drawn from the seed. Of unsynced writes any subset of sectors survives (of `alignment`
   // bytes, whole); of unsynced changes to names in a directory, the first few, in order; a file
   // whose name survived but whose bytes were never synced has any of them as zeros. With seed 0
-  // nothing unsynced survives.
+  // nothing unsynced survives. Nobody holds a lock any more. Files that are open stay open, with
+  // the bytes that survived, even where their names did not.
   virtual void cut_power() = 0;
   virtual std::uint64_t changes() const = 0;  // operations counted so far
 };

@@ -5,7 +5,7 @@
 //
 // Numbers. Storage is f32 or bf16 (a tensor op takes all its tensors in one of them unless said
 // otherwise); arithmetic and sums are at least fp32. Results never depend on thread count or
-// scheduling. `square_sums`, `accumulate`, `cast_weight` and `adamw` give the same bits in every
+// scheduling. `square_sums`, `accumulate`, `cast_weight` and `update` give the same bits in every
 // implementation and on every SIMD target; the rest within rounding.
 //
 // Thread contract: an implementation may be called from several threads; each call is complete when
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "strata/core/tensor_view.hpp"
+#include "strata/kernels/update.hpp"
 
 namespace strata {
 
@@ -53,30 +54,6 @@ struct CrossEntropyArgs {
   TensorView dlogits_cv;  // same dtype as activations; empty: loss only. May not alias logits
                           // unless both are f32.
 };
-
-struct AdamWArgs {
-  TensorView gradient;  // f32 or bf16, read
-  TensorView master;    // f32
-  TensorView moment1;   // f32
-  TensorView moment2;   // f32
-  TensorView weight;    // f32 or bf16, written from the new master; empty: none
-  float learning_rate = 0;
-  double beta1 = 0.9,
-         beta2 = 0.999;  // double, so that 1 - beta is what PyTorch takes: 1 - 0.999f is not 0.001
-  float epsilon = 1e-8f;
-  float weight_decay = 0;
-  float bias_correction1 = 1,
-        bias_correction2_sqrt = 1;  // 1 - beta1^step, sqrt(1 - beta2^step); computed in double
-  float gradient_scale = 1;         // the clip factor
-};
-// PyTorch's AdamW (decoupled decay, eps outside the root), in this order of single-rounded fp32
-// operations, no fma:
-//   g = gradient * gradient_scale
-//   p = master * (1 - learning_rate * weight_decay)            [the factor rounded once]
-//   m = m + (g - m) * (1 - beta1)                              [1 - beta1 rounded once from double]
-//   v = v * beta2 + (g * g) * (1 - beta2)
-//   p = p - step_size * (m / (sqrt(v) / bias_correction2_sqrt + epsilon)),  step_size =
-//   learning_rate / bias_correction1 weight = weight_to_bfloat16(p), or p
 
 class Kernels {
  public:
@@ -150,7 +127,8 @@ class Kernels {
   // 64 lanes in double, element j in lane j mod 64, lanes then summed in order. Not finite exactly
   // when a value is not.
   virtual void square_sums(TensorView values, TensorView partials, Stream&) = 0;
-  virtual void adamw(const AdamWArgs&, Stream&) = 0;
+  // One optimizer pass: see update.hpp.
+  virtual void update(const UpdateArgs&, Stream&) = 0;
 };
 
 std::unique_ptr<Kernels> make_ref_kernels();

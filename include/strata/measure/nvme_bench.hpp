@@ -28,6 +28,7 @@ struct NvmeBenchOptions {
   double duration_s = 2;                   // of each sample
   int repeats = 5;
   Sweep sweep = Sweep::off;
+  double sweep_s = 60;                     // what all of the sweep may take, about
   double sustained_s = 0;                  // 0: not asked
   CompareFio fio = CompareFio::no;
   std::string io_engine = "auto";

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "strata/measure/samples.hpp"
@@ -21,6 +22,10 @@ enum class NvmePattern : std::uint8_t {
 inline constexpr std::array nvme_patterns = {NvmePattern::read, NvmePattern::write,
                                              NvmePattern::mixed};
 std::string_view nvme_pattern_name(NvmePattern pattern);
+NvmePattern parse_nvme_pattern(std::string_view name);  // Throws ConfigError.
+
+// The target of results of every path at once.
+inline constexpr std::string_view all_drives = "all";
 
 struct Latency {
   double p50_us = 0, p99_us = 0, max_us = 0;  // of one block, from submission to completion
@@ -37,6 +42,9 @@ struct NvmeResult {
   Latency latency;
   // The same work done by fio in the same run, alternating; empty: not asked, or not installed.
   std::optional<Samples> fio_bytes_per_s, fio_cpu_seconds_per_gb;
+  // The best job fio found for this pattern, which those samples are of: "io_uring, 4.00 MiB x 32".
+  // Several drives: joined by "; ". Empty without fio.
+  std::string fio_job;
 };
 
 // Bandwidth over time at full load, after which drives with a fast cache fall to what they can
@@ -53,19 +61,21 @@ struct SustainedResult {
 
 struct NvmeReport {
   static constexpr int schema_version = 1;
-  std::string strata_version, started_at;  // ISO 8601, UTC
-  std::string kernel, cpu, engine;         // engine: IoEngine::describe()
-  std::uint64_t buffer_page_bytes = 0;     // pages behind the buffers: 2 MiB, or 4 KiB
-  std::uint64_t file_bytes = 0;            // per path
+  std::string strata_version;           // filled by the caller of bench_nvme()
+  std::string started_at;               // ISO 8601, UTC
+  std::string kernel, cpu, engine;      // engine: IoEngine::describe()
+  std::uint64_t buffer_page_bytes = 0;  // pages behind the buffers: 2 MiB, or 4 KiB
+  std::uint64_t file_bytes = 0;         // per path
   int repeats = 0;
-  std::vector<DriveFacts> drives;       // one per path
-  std::vector<NvmeResult> results;      // at the chosen block and depth; per path, then all
-  std::vector<NvmeResult> sweep;        // block x depth; empty when not asked
+  std::vector<DriveFacts> drives;   // one per path
+  std::vector<NvmeResult> results;  // at the chosen block and depth; per path, then all
+  std::vector<NvmeResult> sweep;    // block x depth; empty when not asked
   std::vector<SustainedResult> sustained;
-  Samples sync_seconds;                 // fsync after a file's worth of writes
-  std::uint64_t verified_bytes = 0;     // read back and compared
-  std::uint64_t best_block_bytes = 0;   // of the sweep, or as asked
+  Samples sync_seconds;                // fsync after each sample of writes
+  std::uint64_t verified_bytes = 0;    // read back and compared
+  std::uint64_t best_block_bytes = 0;  // of the sweep, or as asked
   int best_depth = 0;
+  std::vector<std::string> notes;  // what a reader should know: "fio is not installed ..."
 };
 
 std::string to_json(const NvmeReport& report);

@@ -1,6 +1,6 @@
 #pragma once
 // TierMemory is the memory of the device and host tiers, reserved when a Plan is loaded. Addresses
-// never change. It owns the slabs; what it hands out are views. NVMe bytes belong to the TileStore.
+// never change. It owns the slabs; what it hands out are views. NVMe bytes belong to the ShardStore.
 // Thread contract: constructed by one thread; address() from any.
 
 #include <array>

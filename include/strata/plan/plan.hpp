@@ -203,6 +203,15 @@ struct Violation {
 // listed.
 std::vector<Violation> verify(const Program& program, const Plan& plan);
 
+// Bytes that one step of a schedule moves from and to each drive, rounded up as direct I/O does.
+struct NvmeTraffic {
+  std::vector<std::uint64_t> drive_read_bytes, drive_written_bytes;  // by drive
+  std::uint64_t read_bytes() const;
+  std::uint64_t written_bytes() const;
+};
+// Throws ConfigError when the plan has no such schedule. Pure.
+NvmeTraffic nvme_traffic(const Plan& plan, std::string_view schedule);
+
 // The placement table (role x tier: bytes and %), slots, scratch and peak per tier.
 std::string format_plan(const Program& program, const Plan& plan);
 // The whole Plan, ops and edges included.

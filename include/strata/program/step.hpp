@@ -14,17 +14,11 @@ namespace strata {
 
 class Stream;
 
-enum class NonFinitePolicy : std::uint8_t {
-  stop,       // the update is not applied and the run ends with an error
-  skip_step,  // the update is not applied, counted and logged
-};
-
 // Hyper-parameters of one optimizer step; nothing is cached between steps.
 struct UpdateHyper {
   std::int64_t step = 1;  // 1-based count of applied updates, for bias correction
   float learning_rate = 0;
   float max_grad_norm = 0;  // 0: no clipping
-  NonFinitePolicy non_finite = NonFinitePolicy::stop;
 };
 
 // One step's arguments. Owned by the caller, unchanged and alive until the step's result has been

@@ -6,9 +6,10 @@
 // calling thread. `seeded`: on the calling thread, any op whose edges are met may go next, picked
 // by a seeded generator; the test of the edges. All give the same bits.
 //
-// Failure. When an op fails, every lane stops issuing, what is in flight drains, and the error is
-// thrown from wait_result() or drain() with the op, tile and step named; the Executor is then
-// unusable.
+// Failure. When an op fails, every lane stops issuing, transfers that the drive has not begun are
+// given up, what is in flight drains, and the error is thrown with the op, tile and step named:
+// from wait_result() or drain() on threads, else from the call that ran the op. The Executor is
+// then unusable: whatever is asked of it throws the same error.
 //
 // Thread contract: used by one thread.
 
@@ -18,7 +19,7 @@
 #include <vector>
 
 #include "strata/device/device.hpp"
-#include "strata/io/store/tile_store.hpp"
+#include "strata/io/store/shard_store.hpp"
 #include "strata/kernels/kernels.hpp"
 #include "strata/memory/tier_memory.hpp"
 #include "strata/plan/plan.hpp"
@@ -38,15 +39,16 @@ struct ExecutorOptions {
   Poison poison = Poison::off;
 };
 
-// The parts an Executor works with; all outlive it. `store` may be null when the Plan uses no NVMe.
+// The parts an Executor works with; all outlive it. `store` holds the tiles of NvmeTiles(program,
+// plan), in their order; it may be null when the Plan uses no NVMe.
 struct ExecutorParts {
   Device* device = nullptr;
   TierMemory* memory = nullptr;
-  TileStore* store = nullptr;
+  ShardStore* store = nullptr;
   Kernels* device_kernels = nullptr;  // compute lane
   Kernels* host_kernels = nullptr;    // update lane
   SegmentRunner* model = nullptr;
-  UpdateRunner* optimizer = nullptr;  // update lane; null when no schedule updates
+  UpdateRunner* optimizer = nullptr;         // update lane; null when no schedule updates
   UpdateRunner* device_optimizer = nullptr;  // compute lane; null: `optimizer` serves both
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 // Reads and writes tiles of model state at their homes, whatever the tier, outside of steps:
 // loading, export, tests. Uses the Plan's transfer region and no other memory. The executor must be
-// drained. Thread contract: one thread.
+// drained. `store` holds the tiles of NvmeTiles(program, plan), in their order. Thread contract:
+// one thread.
 
 #include <cstddef>
 #include <functional>
@@ -9,16 +10,17 @@
 #include <span>
 
 #include "strata/device/device.hpp"
-#include "strata/io/store/tile_store.hpp"
+#include "strata/io/store/shard_store.hpp"
 #include "strata/memory/tier_memory.hpp"
 #include "strata/plan/plan.hpp"
+#include "strata/runtime/nvme_tiles.hpp"
 
 namespace strata {
 
 class StateAccess {
  public:
   StateAccess(const Program& program, const Plan& plan, Device& device, TierMemory& memory,
-              TileStore* store);
+              ShardStore* store);
 
   // The tile's bytes as they stand at its home, in host memory, valid until the next call.
   std::span<const std::byte> read(ShardId shard, int tile);
@@ -26,11 +28,15 @@ class StateAccess {
   void write(ShardId shard, int tile, const std::function<void(std::span<std::byte>)>& fill);
 
  private:
+  const Region& home(ShardId shard, int tile) const;
+  void transfer(IoOp op, ShardId shard, int tile);
+
   const Program& program_;
   const Plan& plan_;
+  const NvmeTiles nvme_;
   Device& device_;
   TierMemory& memory_;
-  TileStore* store_;
+  ShardStore* store_;
   std::unique_ptr<Stream> stream_;
 };
 

@@ -10,6 +10,8 @@ namespace strata {
 
 struct NumaNode {
   int id = 0;
+  // Usable ones, as the kernel numbers them, in the hardware's order: threads of one physical core
+  // side by side, then those that share a cache.
   std::vector<int> cores;
   std::uint64_t memory_bytes = 0;
 };

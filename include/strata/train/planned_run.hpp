@@ -16,6 +16,9 @@ namespace strata {
 
 LlamaConfig llama_config(const HfConfig& config);
 std::vector<ExpectedTensor> expected_tensors(const Model& model);
+// When tiles are updated, as the config asks or as early as it allows. Throws ConfigError when what
+// it asks for contradicts its clipping or its non-finite policy.
+UpdateOrder update_order(const RunConfig& config);
 
 enum class Purpose : std::uint8_t { train, evaluate };
 

@@ -12,9 +12,14 @@
 #include "strata/data/batches.hpp"
 #include "strata/optim/schedule.hpp"
 #include "strata/plan/plan.hpp"
-#include "strata/program/step.hpp"
 
 namespace strata {
+
+// What happens when a gradient is not finite.
+enum class NonFinitePolicy : std::uint8_t {
+  stop,       // the update is not applied and the run ends with an error
+  skip_step,  // the update is not applied, counted and logged
+};
 
 enum class KernelsKind : std::uint8_t { cpu, ref };
 
@@ -22,6 +27,7 @@ struct OffloadConfig {
   // Per role; roles left out of the config keep host = 1.
   TierFractions weights, gradients, master, moment1, moment2, activations;
   std::vector<std::string> nvme_paths;
+  std::vector<double> nvme_weights;  // relative bandwidth, one per path; empty: all alike
   std::optional<std::uint64_t> gpu_limit, cpu_limit;
   std::uint64_t tile_bytes = 16ull << 20;  // of fp32 elements
   int weight_slots = 2, gradient_slots = 2, activation_slots = 3, state_slots = 4,
@@ -29,6 +35,8 @@ struct OffloadConfig {
   std::string update_order = "auto";  // auto | after_backward | during_backward
   std::string io_engine = "auto";     // auto | uring | threads
   int io_queue_depth = 32;
+  double io_stall_seconds = 30;
+  bool verify_nvme = false;
 };
 
 struct RunConfig {

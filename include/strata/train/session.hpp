@@ -4,13 +4,14 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "strata/data/batches.hpp"
 #include "strata/device/device.hpp"
-#include "strata/io/store/tile_store.hpp"
+#include "strata/io/store/shard_store.hpp"
 #include "strata/memory/tier_memory.hpp"
 #include "strata/runtime/executor.hpp"
 #include "strata/runtime/state_access.hpp"
@@ -29,11 +30,17 @@ struct TierPeak {
   std::uint64_t planned_bytes = 0, measured_bytes = 0;
 };
 
+// Makes the engine that serves a run's NVMe tier.
+using EngineFactory = std::function<std::unique_ptr<IoEngine>(const OffloadConfig&)>;
+// The engine the config names; a drive that stalls for too long ends the process (StallPolicy).
+std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
+
 class Session {
  public:
   // Reserves every tier, then loads the weights, derives the master from them and clears the
   // moments.
-  Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options = {});
+  Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options = {},
+          const EngineFactory& make_engine = make_offload_engine);
   ~Session();
 
   const PlannedRun& run() const { return run_; }
@@ -48,7 +55,8 @@ class Session {
   void check_export(const std::filesystem::path& target) const;
   // Writes a Hugging Face folder of the current weights. Drains the executor.
   void export_to(const std::filesystem::path& target);
-  // What the run has touched of each tier so far, against the plan.
+  // What the run has touched of each tier so far, against the plan; without a tier that cannot be
+  // looked at.
   std::vector<TierPeak> peaks() const;
   // Lines for the log: device, I/O engine, drives and what is not as asked.
   std::vector<std::string> notes() const;
@@ -60,7 +68,7 @@ class Session {
   PlannedRun run_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<IoEngine> engine_;  // null without an NVMe tier
-  std::unique_ptr<TileStore> store_;
+  std::unique_ptr<ShardStore> store_;
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;
   std::unique_ptr<Executor> executor_;

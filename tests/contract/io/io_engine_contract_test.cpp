@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "contract/io/io_testing.hpp"
+#include "contract/io/engine_cases.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
@@ -16,57 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct EngineCase {
-  std::string name;
-  std::function<std::unique_ptr<IoEngine>()> make;
-};
-
-constexpr IoOptions small_pieces = {.queue_depth = 8, .chunk_bytes = 64 * KiB, .num_threads = 3};
-
-std::vector<EngineCase> engine_cases() {
-  return {
-      {"uring", [] { return make_uring_engine(small_pieces); }},
-      {"threads", [] { return make_threads_engine(small_pieces); }},
-      {"sim", [] { return make_sim_engine({.chunk_bytes = 64 * KiB}); }},
-      {"sim_unruly",
-       [] {
-         return make_sim_engine({.seed = 7,
-                                 .latency_us_max = 50,
-                                 .short_transfer_probability = 0.3,
-                                 .again_probability = 0.2,
-                                 .chunk_bytes = 64 * KiB});
-       }},
-  };
-}
-
-class IoEngineContract : public ::testing::TestWithParam<EngineCase> {
- protected:
-  void SetUp() override {
-    try {
-      engine_ = GetParam().make();
-    } catch (const SystemError& error) {
-      GTEST_SKIP() << GetParam().name << " is refused here: " << error.what();
-    }
-  }
-  FileId open(const std::string& name, Caching caching = Caching::direct) {
-    return engine_->open(directory_.file(name), OpenMode::read_write_create, caching);
-  }
-  void write(FileId file, std::uint64_t offset, const Buffer& data) {
-    const IoResult result = run(*engine_, IoOp::write, file, offset, data.span());
-    ASSERT_TRUE(result.ok()) << result.message;
-    ASSERT_EQ(result.bytes, data.bytes());
-  }
-  Buffer read(FileId file, std::uint64_t offset, std::uint64_t bytes) {
-    Buffer data(bytes);
-    const IoResult result = run(*engine_, IoOp::read, file, offset, data.span());
-    EXPECT_TRUE(result.ok()) << result.message;
-    EXPECT_EQ(result.bytes, bytes);
-    return data;
-  }
-
-  TempDirectory directory_;
-  std::unique_ptr<IoEngine> engine_;
-};
+class IoEngineContract : public EngineTest {};
 
 INSTANTIATE_TEST_SUITE_P(Engines, IoEngineContract, ::testing::ValuesIn(engine_cases()),
                          [](const auto& engine) { return engine.param.name; });
@@ -208,15 +158,6 @@ TEST_P(IoEngineContract, ReportsAReadPastTheEndWithTheFilesLength) {
                 HasSubstr("cannot read 8192 bytes at offset " + std::to_string(offset)));
     EXPECT_THAT(result.message, HasSubstr("the file ends at byte 8192"));
   }
-}
-
-TEST_P(IoEngineContract, ReportsAReadPastAnOddEnd) {
-  const FileId buffered = open("odd", Caching::buffered);
-  write(buffered, 0, Buffer::random(5000, 1));
-  engine_->sync(buffered);
-  const FileId direct = open("odd");
-  const Buffer data(8 * KiB);
-  EXPECT_EQ(run(*engine_, IoOp::read, direct, 0, data.span()).error_number, ENODATA);
 }
 
 TEST_P(IoEngineContract, ReportsRequestsOnFilesThatAreNotOpen) {

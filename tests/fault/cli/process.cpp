@@ -76,6 +76,12 @@ void Process::kill(int signal) const {
   if (id_ > 0) ::kill(id_, signal);
 }
 
+void Process::limit(int resource, rlim_t value) const {
+  const rlimit limited{value, value};
+  if (::prlimit(id_, static_cast<__rlimit_resource>(resource), &limited, nullptr) != 0)
+    throw std::runtime_error("cannot limit a process");
+}
+
 std::string Process::out() const { return text_of(out_); }
 std::string Process::err() const { return text_of(err_); }
 
@@ -84,10 +90,13 @@ bool Process::is_running() {
   return id_ > 0;
 }
 
-bool Process::wait_for_output(const std::string& text) {
+bool Process::wait_for_output(const std::string& text) { return wait_for(text, out_); }
+bool Process::wait_for_error(const std::string& text) { return wait_for(text, err_); }
+
+bool Process::wait_for(const std::string& text, const fs::path& file) {
   for (;;) {
     const bool runs = is_running();
-    if (out().find(text) != std::string::npos) return true;
+    if (text_of(file).find(text) != std::string::npos) return true;
     if (!runs) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

@@ -33,14 +33,17 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void kill(int signal) const;
-  std::string out() const;  // so far
+  void limit(int resource, rlim_t value) const;  // from now on
+  std::string out() const;                       // so far
   std::string err() const;
   // Waits until `text` stands in out(); false when the process ended before.
   bool wait_for_output(const std::string& text);
+  bool wait_for_error(const std::string& text);  // the same in err()
+  bool is_running();
   ProcessResult wait();
 
  private:
-  bool is_running();
+  bool wait_for(const std::string& text, const std::filesystem::path& file);
 
   std::filesystem::path out_, err_;
   pid_t id_ = -1;

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <map>
+#include <mutex>
 
 #include "contract/io/io_testing.hpp"
 #include "strata/core/bytes.hpp"
@@ -105,20 +106,29 @@ TEST(SimFault, AFullDiskRefusesToPreallocate) {
   }
 }
 
-TEST(SimFault, APowerCutKeepsWhatWasSyncedAndDropsTheRest) {
-  const auto engine = make_sim_engine({});
+TEST(SimFault, ASlowDiskIsToldOfWithEveryTransferInFlight) {
+  std::mutex mutex;
+  std::string told;
+  const auto engine = make_sim_engine({.seed = 5,
+                                       .latency_us_max = 300'000,
+                                       .on_stall =
+                                           [&](double, const std::string& in_flight) {
+                                             const std::lock_guard lock(mutex);
+                                             if (told.empty()) told = in_flight;
+                                           },
+                                       .stall_seconds = 0.05});
   const FileId file = open_tiles(*engine);
-  const auto durable = Buffer::random(256 * KiB, 1);
-  const auto lost = Buffer::random(128 * KiB, 2);
-  EXPECT_TRUE(run(*engine, IoOp::write, file, 0, durable.span()).ok());
-  engine->sync(file);
-  EXPECT_TRUE(run(*engine, IoOp::write, file, 64 * KiB, lost.span()).ok());
-  EXPECT_TRUE(run(*engine, IoOp::write, file, 256 * KiB, lost.span()).ok());
-  engine->cut_power();
-  EXPECT_EQ(engine->info(file).bytes, 256 * KiB);
-  const Buffer got(256 * KiB);
-  EXPECT_TRUE(run(*engine, IoOp::read, file, 0, got.span()).ok());
-  EXPECT_TRUE(got == durable);
+  const auto data = Buffer::random(16 * KiB, 1);
+  std::vector<Outcome> outcomes(8);
+  std::vector<IoRequest> requests;
+  for (std::uint64_t index = 0; index < outcomes.size(); ++index) {
+    requests.push_back(request(IoOp::write, file, index * 16 * KiB, data.span(), &outcomes[index]));
+  }
+  engine->submit(requests);
+  engine->drain();
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(told, HasSubstr("write to /sim/tiles: 16384 bytes at offset"));
+  for (Outcome& outcome : outcomes) EXPECT_TRUE(outcome.wait().ok());
 }
 
 // The order in which one batch completes.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the goldens of tests/golden/optim from torch.optim.AdamW and transformers.get_scheduler.
+"""Writes the goldens of tests/golden/optim from torch.optim and transformers.get_scheduler.
 
 Usage: make_goldens.py [FOLDER]   (needs torch, transformers, safetensors; default: its own folder)
 
@@ -8,6 +8,13 @@ CASE.decayed, CASE.plain [100, 3, samples]: master, first and second moment afte
 STRIDE-th element of two parameters, of which only the first decays. CASE.options: learning rate,
 beta1, beta2, epsilon, weight decay, max norm (0: no clipping), size of the gradients (all f64).
 Initial weights and gradients come from a counter: value() below and in adamw_golden_test.cpp.
+
+updates.safetensors, per case: CASE.states [recorded steps, 3, 64] (weight, first and second moment; the
+second is zero for SGD) of single elements whose gradients are of very different sizes, and
+CASE.options: learning rate, beta1 (SGD: momentum), beta2, epsilon, weight decay, first step (all
+f64). CASE begins with the optimizer's name. From first step 1 the moments begin at zero and steps 1,
+10, 100 and 1000 are recorded; from a later one they begin at values of a counter, and the first and
+tenth are.
 
 schedules.safetensors, per case: CASE.rates [total + 5] and CASE.options: warm-up steps, total steps,
 decay steps, min ratio, cycles (all f64; the peak is 1). CASE begins with the schedule's name.
@@ -31,6 +38,25 @@ ADAMW_CASES = {
     # 8000 uniform values of this size have norm 200.
     "clipped": (1e-3, 0.9, 0.999, 1e-8, 0.01, 1.0, 7.75),
 }
+
+# learning rate, beta1, beta2, epsilon, weight decay, first step
+UPDATE_CASES = {
+    "adamw.default": (1e-3, 0.9, 0.999, 1e-8, 0.01, 1),
+    "adamw.finetune": (3e-4, 0.9, 0.95, 1e-6, 0.1, 1),
+    "adamw.quick": (1e-2, 0.8, 0.99, 1e-8, 0.0, 1),
+    "adamw.memoryless": (1e-3, 0.0, 0.9, 1e-4, 0.3, 1),
+    "adamw.late": (1e-3, 0.9, 0.999, 1e-8, 0.01, 1000000),
+    "adam.default": (1e-3, 0.9, 0.999, 1e-8, 0.0, 1),
+    # A large epsilon: with a small one, weights that only decay swing around zero by whole steps, and
+    # torch in fp32 and in fp64 part within a thousand steps.
+    "adam.decayed": (1e-3, 0.9, 0.98, 1e-3, 0.05, 1),
+    "adam.late": (1e-3, 0.9, 0.98, 1e-9, 0.05, 1000000),
+    "sgd.momentum": (1e-3, 0.9, 0.0, 0.0, 0.0, 1),
+    "sgd.decayed": (1e-2, 0.95, 0.0, 0.0, 0.01, 1),
+}
+ELEMENTS = 64
+# Gradients of element i are of size SIZES[i % 8]: zero, denormal, tiny, ordinary, huge.
+SIZES = np.array([1.0, 0.0, 1e-41, 1e-30, 1e-9, 2.0**-10, 1e4, 1e16], dtype=np.float32)
 
 # name, warm-up steps, total steps, decay steps, min ratio, cycles
 SCHEDULE_CASES = {
@@ -83,6 +109,41 @@ def adamw_case(options):
             "decayed": torch.stack(states["decayed"]), "plain": torch.stack(states["plain"])}
 
 
+def update_optimizer(kind, parameter, rate, beta1, beta2, epsilon, decay):
+    if kind == "sgd":
+        return torch.optim.SGD([parameter], lr=rate, momentum=beta1, weight_decay=decay)
+    family = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam}[kind]
+    return family([parameter], lr=rate, betas=(beta1, beta2), eps=epsilon, weight_decay=decay)
+
+
+def start_late(optimizer, parameter, step):
+    """Gives Adam the state some long run left it, before optimizer step `step`."""
+    moment1, moment2 = value(2001, np.arange(ELEMENTS)), value(2002, np.arange(ELEMENTS))
+    optimizer.state[parameter] = {"step": torch.tensor(float(step - 1)),
+                                  "exp_avg": torch.from_numpy(moment1),
+                                  "exp_avg_sq": torch.from_numpy(moment2 * moment2)}
+
+
+def update_case(name, options):
+    kind, first = name.split(".")[0], options[-1]
+    every = np.arange(ELEMENTS)
+    parameter = torch.nn.Parameter(torch.from_numpy(value(0, every)))
+    optimizer = update_optimizer(kind, parameter, *options[:-1])
+    if first > 1:
+        start_late(optimizer, parameter, first)
+    recorded, states = ([1, 10, 100, 1000] if first == 1 else [1, 10]), []
+    for step in range(1, recorded[-1] + 1):
+        parameter.grad = torch.from_numpy(value(step, every) * SIZES[every % 8])
+        optimizer.step()
+        if step in recorded:
+            state = optimizer.state[parameter]
+            moment1 = state["momentum_buffer" if kind == "sgd" else "exp_avg"]
+            moment2 = state.get("exp_avg_sq", torch.zeros(ELEMENTS))
+            states.append(torch.stack([parameter.detach().clone(), moment1.clone(),
+                                       moment2.clone()]))
+    return {"states": torch.stack(states), "options": torch.tensor(options, dtype=torch.float64)}
+
+
 def schedule_case(name, options):
     warmup, total, decay, floor, cycles = options
     kind, extra = name.split(".")[0], {}
@@ -115,6 +176,8 @@ def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
     save({name: adamw_case(options) for name, options in ADAMW_CASES.items()},
          folder / "adamw.safetensors")
+    save({name: update_case(name, options) for name, options in UPDATE_CASES.items()},
+         folder / "updates.safetensors")
     save({name: schedule_case(name, options) for name, options in SCHEDULE_CASES.items()},
          folder / "schedules.safetensors")
 

@@ -63,8 +63,11 @@ offload:
   gpu_limit: 256MiB
   cpu_limit: 2e9
   nvme_paths: [/mnt/a, /mnt/b]
+  nvme_weights: [3.5, 7]
   weight_slots: 5
   io_engine: threads
+  io_stall_seconds: 0.5
+  verify_nvme: true
 )");
   EXPECT_EQ(config.model_name_or_path, "models/small");
   EXPECT_THAT(config.dataset, ElementsAre("a.tok", "b.tok"));
@@ -85,8 +88,11 @@ offload:
   EXPECT_EQ(config.offload.gpu_limit, 256u << 20);
   EXPECT_EQ(config.offload.cpu_limit, 2'000'000'000u);
   EXPECT_THAT(config.offload.nvme_paths, ElementsAre("/mnt/a", "/mnt/b"));
+  EXPECT_THAT(config.offload.nvme_weights, ElementsAre(3.5, 7));
   EXPECT_EQ(config.offload.weight_slots, 5);
   EXPECT_EQ(config.offload.io_engine, "threads");
+  EXPECT_EQ(config.offload.io_stall_seconds, 0.5);
+  EXPECT_TRUE(config.offload.verify_nvme);
 }
 
 TEST(Config, ReadsEveryNumberIntoItsOwnField) {
@@ -220,6 +226,10 @@ INSTANTIATE_TEST_SUITE_P(
                     BadValue{"offload.gpu_limit: 3 apples", "offload.gpu_limit in run.yaml line 1"},
                     BadValue{"offload.gpu_limit: 0", "a size above 0"},
                     BadValue{"offload.tile_bytes: 5000", "not a multiple of"},
+                    BadValue{"offload.nvme_weights: [1, 0]", "'0' is not a number > 0"},
+                    BadValue{"offload.nvme_weights: [1, fast]", "'fast' is not a number > 0"},
+                    BadValue{"offload.nvme_weights: {a: 1}", "expected a list of numbers"},
+                    BadValue{"offload.io_stall_seconds: 0", "is not a number > 0"},
                     BadValue{"offload.weight_slots: 0", "is not an integer >= 1, <= 1024"},
                     BadValue{"kernels: gpu", "'gpu' is not one of cpu, ref"},
                     BadValue{"dataset: {a: b}", "expected a list"},
@@ -245,6 +255,9 @@ INSTANTIATE_TEST_SUITE_P(
             "contradicts non_finite: skip_step"},
         Contradiction{"offload.optimizer: nvme",
                       "offload.master puts 100% on nvme, but offload.nvme_paths is empty"},
+        Contradiction{"offload.nvme_paths: [/mnt/a, /mnt/a]", "names /mnt/a twice"},
+        Contradiction{"offload: {nvme_paths: [/mnt/a, /mnt/b], nvme_weights: 1}",
+                      "offload.nvme_weights has 1 numbers for 2 offload.nvme_paths"},
         Contradiction{"eval_strategy: steps", "needs eval_dataset"},
         Contradiction{"lr_scheduler_type: warmup_stable_decay",
                       "needs lr_scheduler_kwargs.num_decay_steps"},

@@ -119,7 +119,8 @@ class HostileShard : public testing::Test {
     set(hash_at, std::uint64_t{XXH3_64bits(bytes_.data() + 4096, bytes_.size() - 4096)});
   }
 
-  void expect_refused(const std::string& reason, Verify verify = Verify::checksum) {
+  void expect_refused(const std::string& reason,
+                      TokenShardCheck verify = TokenShardCheck::checksum) {
     write_bytes(path_, bytes_);
     try {
       const TokenShard shard(path_, verify);
@@ -140,7 +141,7 @@ TEST_F(HostileShard, IsRefusedAtAnyTruncation) {
   const std::string whole = bytes_;
   for (std::size_t size = 0; size < whole.size(); size += size < 4096 ? 97 : 1) {
     bytes_ = whole.substr(0, size);
-    expect_refused("bytes", Verify::header);
+    expect_refused("bytes", TokenShardCheck::header);
   }
 }
 
@@ -224,7 +225,7 @@ TEST_F(HostileShard, IsRefusedForATokenOutsideTheVocabulary) {
 TEST_F(HostileShard, RefusesAForeignTokenWhenReadUnverified) {
   set(get(tokens_at) + 2 * 17, std::uint16_t{65535});
   write_bytes(path_, bytes_);
-  const TokenShard shard(path_, Verify::header);
+  const TokenShard shard(path_, TokenShardCheck::header);
   EXPECT_EQ(shard.token(16), 5u);
   EXPECT_THROW(shard.token(17), FormatError);
 }
@@ -235,7 +236,7 @@ TEST_F(HostileShard, IsRefusedForDocumentsThatDoNotGoUp) {
   expect_refused("does not start after the one before");
   set(get(documents_at) + 8, std::uint64_t{12});
   sign();
-  expect_refused("does not start after the one before", Verify::header);
+  expect_refused("does not start after the one before", TokenShardCheck::header);
 }
 
 TEST_F(HostileShard, IsRefusedForDocumentsOutsideTheTokens) {

@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 
 #include "contract/io/io_testing.hpp"
+#include "io/common/posix_engine.hpp"
+#include "io/threads/threads_queue.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/io/store/shard_store.hpp"
 
 namespace {
 std::atomic<std::uint64_t> num_allocations{0};
@@ -35,17 +40,41 @@ class Counter : public IoCompletion {
   std::atomic<int> failures{0};
 };
 
-// Allocations of 20 rounds of 40 requests after two rounds to warm up.
-std::uint64_t allocations_of(IoEngine& engine, const std::string& path) {
-  const FileId file = engine.open(path, OpenMode::read_write_create, Caching::direct);
-  engine.preallocate(file, 40 * 16 * KiB);
+class Arrivals : public IoCompletion {
+ public:
+  void complete(const IoResult& result) noexcept override {
+    const std::lock_guard lock(mutex_);
+    failures_ += result.ok() ? 0 : 1;
+    ++count_;
+    changed_.notify_one();
+  }
+  void wait_for(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_ >= count; });
+  }
+  int failures() const { return failures_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0, failures_ = 0;
+};
+
+// Allocations of 20 rounds of 40 requests after two rounds to warm up. The requests go to the files
+// in turn.
+std::uint64_t allocations_of(IoEngine& engine, const std::vector<std::string>& paths) {
+  std::vector<FileId> files;
+  for (const std::string& path : paths) {
+    files.push_back(engine.open(path, OpenMode::read_write_create, Caching::direct));
+    engine.preallocate(files.back(), 40 * 16 * KiB);
+  }
   const Buffer memory(40 * 16 * KiB);
   Counter counter;
   std::vector<IoRequest> requests;
   for (std::uint64_t at = 0; at < memory.bytes(); at += 16 * KiB) {
     const auto priority = static_cast<IoPriority>(requests.size() % num_io_priorities);
-    requests.push_back(
-        request(IoOp::write, file, at, memory.span().subspan(at, 16 * KiB), &counter, priority));
+    requests.push_back(request(IoOp::write, files[requests.size() % files.size()], at,
+                               memory.span().subspan(at, 16 * KiB), &counter, priority));
   }
   std::uint64_t warm = 0;
   for (int round = 0; round < 22; ++round) {
@@ -58,7 +87,7 @@ std::uint64_t allocations_of(IoEngine& engine, const std::string& path) {
   return after - warm;
 }
 
-constexpr IoOptions options = {.queue_depth = 8, .chunk_bytes = 8 * KiB, .num_threads = 2};
+const IoOptions options = {.queue_depth = 8, .chunk_bytes = 8 * KiB, .num_threads = 2};
 
 TEST(Allocation, TheCountSeesAllocations) {
   const std::uint64_t before = num_allocations;
@@ -68,7 +97,7 @@ TEST(Allocation, TheCountSeesAllocations) {
 
 TEST(Allocation, IsNotNeededByTheThreadsEngineInTheSteadyState) {
   const TempDirectory directory;
-  EXPECT_EQ(allocations_of(*make_threads_engine(options), directory.file("tiles")), 0u);
+  EXPECT_EQ(allocations_of(*make_threads_engine(options), {directory.file("tiles")}), 0u);
 }
 
 TEST(Allocation, IsNotNeededByTheUringEngineInTheSteadyState) {
@@ -79,7 +108,63 @@ TEST(Allocation, IsNotNeededByTheUringEngineInTheSteadyState) {
   } catch (const SystemError& error) {
     GTEST_SKIP() << error.what();
   }
-  EXPECT_EQ(allocations_of(*engine, directory.file("tiles")), 0u);
+  EXPECT_EQ(allocations_of(*engine, {directory.file("tiles")}), 0u);
+}
+
+TEST(Allocation, IsNotNeededForABatchThatGoesToSeveralDevices) {
+  const TempDirectory directory;
+  PosixEngine engine(
+      "played", options,
+      [](int number) { return std::make_unique<ThreadsQueue>(options, "played", number); },
+      [](const PosixFile& file) { return static_cast<std::uint64_t>(file.path().back()); });
+  const std::vector<std::string> paths = {directory.file("a"), directory.file("b"),
+                                          directory.file("c")};
+  EXPECT_EQ(allocations_of(engine, paths), 0u);
+  EXPECT_EQ(allocations_of(engine, paths), 0u);
+  EXPECT_NE(engine.describe().find("3 devices"), std::string::npos);
+}
+
+TEST(Allocation, IsNotNeededToGiveUpARequestThatCompletes) {
+  const TempDirectory directory;
+  const auto engine = make_threads_engine(options);
+  Counter counter;
+  allocations_of(*engine, {directory.file("tiles")});
+  const std::uint64_t before = num_allocations;
+  EXPECT_EQ(engine->cancel(counter), 0u);
+  EXPECT_EQ(num_allocations - before, 0u);
+}
+
+// Allocations of 20 rounds that write and read every tile, after two rounds to warm up.
+std::uint64_t allocations_of_store(IoEngine& engine, const std::string& directory,
+                                   const StoreOptions& store_options) {
+  StoreSpec spec;
+  spec.directories = {directory};
+  for (int i = 0; i < 20; ++i) spec.tiles.push_back({"master/" + std::to_string(i), 16 * KiB, 0});
+  const auto store = ShardStore::create(engine, spec, store_options);
+  const Buffer memory(20 * 16 * KiB);
+  std::uint64_t warm = 0;
+  for (int round = 0; round < 22; ++round) {
+    if (round == 2) warm = num_allocations;
+    for (const IoOp op : {IoOp::write, IoOp::read}) {
+      Arrivals arrivals;
+      for (int i = 0; i < 20; ++i) {
+        const auto at = static_cast<std::uint64_t>(i) * 16 * KiB;
+        store->submit(op, i, memory.span().subspan(at, 16 * KiB), IoPriority::prefetch, arrivals);
+      }
+      arrivals.wait_for(20);
+      EXPECT_EQ(arrivals.failures(), 0);
+    }
+  }
+  return num_allocations - warm;
+}
+
+TEST(Allocation, IsNotNeededByAStoreOnceEveryTileHasBeenTransferred) {
+  const TempDirectory directory;
+  const auto engine = make_threads_engine(options);
+  EXPECT_EQ(allocations_of_store(*engine, directory.path(), {}), 0u);
+  EXPECT_EQ(allocations_of_store(*engine, directory.path(),
+                                 {.checksums = Checksums::on, .verify = Verify::reads}),
+            0u);
 }
 
 }  // namespace

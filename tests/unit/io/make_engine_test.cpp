@@ -32,6 +32,7 @@ TEST(MakeIoEngine, RefusesLimitsOutOfRangeByName) {
   EXPECT_THROW(make_io_engine("threads", {.num_threads = 0}), ConfigError);
   EXPECT_THROW(make_io_engine("threads", {.queue_depth = -1}), ConfigError);
   EXPECT_THROW(make_io_engine("uring", {.chunk_bytes = 100}), ConfigError);
+  EXPECT_THROW(make_io_engine("threads", {.stall_seconds = 0}), ConfigError);
 }
 
 TEST(FileInfo, CallsMemoryFilesBufferedWithTheReason) {

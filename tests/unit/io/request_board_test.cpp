@@ -10,24 +10,10 @@
 
 #include "contract/io/io_testing.hpp"
 #include "strata/core/error.hpp"
+#include "unit/io/plain_open_file.hpp"
 
 namespace strata::testing {
 namespace {
-
-class PlainFile : public OpenFile {
- public:
-  explicit PlainFile(std::uint64_t alignment)
-      : OpenFile("plain", OpenMode::read_write_create), alignment_(alignment) {}
-  std::uint64_t alignment() const override { return alignment_; }
-  std::uint64_t size() const override { return 1 << 20; }
-  std::uint64_t bytes_free() const override { return 0; }
-  FileInfo info() const override { return {path(), size(), alignment_, false, ""}; }
-  void preallocate(std::uint64_t) override {}
-  void sync() override {}
-
- private:
-  const std::uint64_t alignment_;
-};
 
 class RequestBoardTest : public ::testing::Test {
  protected:
@@ -42,7 +28,7 @@ class RequestBoardTest : public ::testing::Test {
   }
 
   RequestBoard board_{10000};
-  FileId file_ = board_.add_file(std::make_shared<PlainFile>(4096));
+  FileId file_ = board_.add_file(std::make_shared<PlainOpenFile>("plain", 4096));
   Buffer memory_{64 * 1024};
 };
 
@@ -110,6 +96,54 @@ TEST_F(RequestBoardTest, ContinuesAShortTransferFromAnAlignedByte) {
   EXPECT_EQ(advance(piece, 5000), PieceStep::again);
   EXPECT_EQ(piece.done, 4096u);
   EXPECT_EQ(advance(piece, -EINTR), PieceStep::again);
+  finish(piece, 4096);
+  EXPECT_TRUE(outcome.wait().ok());
+}
+
+TEST_F(RequestBoardTest, CompletesARequestGivenUpBeforeItsFirstPieceAtTheNextTurn) {
+  Outcome outcome, other;
+  submit(5 * 4096, outcome);
+  submit(4096, other);
+  EXPECT_EQ(board_.cancel(outcome), 1u);
+  EXPECT_EQ(outcome.calls(), 0) << "on the engine's threads only";
+  Piece piece = *board_.take();
+  EXPECT_EQ(outcome.wait().error_number, ECANCELED);
+  EXPECT_EQ(piece.active->request.completion, &other);
+  finish(piece, 4096);
+  EXPECT_EQ(board_.outstanding(), 0u);
+}
+
+TEST_F(RequestBoardTest, CutsNoMoreOfARequestThatWasGivenUpAndWaitsForWhatIsInFlight) {
+  Outcome outcome;
+  submit(16 * 4096, outcome);
+  auto first = *board_.take(), second = *board_.take();
+  EXPECT_EQ(board_.cancel(outcome), 1u);
+  EXPECT_FALSE(board_.take().has_value());
+  finish(first, 8192);
+  EXPECT_EQ(outcome.calls(), 0);
+  finish(second, -EIO);
+  EXPECT_EQ(outcome.calls(), 1);
+  EXPECT_EQ(outcome.wait().error_number, ECANCELED);
+  EXPECT_EQ(outcome.wait().bytes, 0u);
+  EXPECT_EQ(board_.cancel(outcome), 0u);
+}
+
+TEST_F(RequestBoardTest, DoesNotTryAgainAPieceOfARequestThatWasGivenUp) {
+  Outcome outcome;
+  submit(3 * 8192, outcome);
+  Piece piece = *board_.take();
+  EXPECT_EQ(advance(piece, -EAGAIN), PieceStep::again);
+  EXPECT_EQ(board_.cancel(outcome), 1u);
+  finish(piece, 4096);  // short
+  EXPECT_EQ(outcome.wait().error_number, ECANCELED);
+}
+
+TEST_F(RequestBoardTest, LeavesARequestAloneWhoseLastPieceIsUnderWay) {
+  Outcome outcome;
+  submit(4096, outcome);
+  Piece piece = *board_.take();
+  EXPECT_EQ(board_.cancel(outcome), 0u);
+  EXPECT_EQ(advance(piece, -EAGAIN), PieceStep::again);
   finish(piece, 4096);
   EXPECT_TRUE(outcome.wait().ok());
 }

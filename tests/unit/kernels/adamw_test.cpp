@@ -15,14 +15,18 @@ class AdamW : public ::testing::TestWithParam<Implementation> {
     Tensor master = Tensor(DType::f32, {1});
     Tensor moment1 = zeros(DType::f32, {1});
     Tensor moment2 = zeros(DType::f32, {1});
-    AdamWArgs args() const { return {gradient, master, moment1, moment2, {}}; }
+    DecayRange whole = {0, 1};
+    UpdateArgs args() const {
+      UpdateArgs args;
+      args.gradient = gradient;
+      args.master = master;
+      args.moment1 = moment1;
+      args.moment2 = moment2;
+      args.decays = {&whole, 1};
+      return args;
+    }
   };
-  void step(const AdamWArgs& args) { kernels_->adamw(args, host_stream()); }
-  static void correct_bias(AdamWArgs& args, int step_count) {
-    args.bias_correction1 = static_cast<float>(1 - std::pow(args.beta1, step_count));
-    const double correction2 = 1 - std::pow(args.beta2, step_count);
-    args.bias_correction2_sqrt = static_cast<float>(std::sqrt(correction2));
-  }
+  void step(const UpdateArgs& args) { kernels_->update(args, host_stream()); }
 
  private:
   std::unique_ptr<Kernels> kernels_ = GetParam().make();
@@ -33,9 +37,8 @@ TEST_P(AdamW, MovesByTheLearningRateInTheFirstStep) {
     State state;
     state.gradient.set(0, gradient);
     state.master.set(0, 1);
-    AdamWArgs args = state.args();
-    args.learning_rate = 0.01f;
-    correct_bias(args, 1);
+    UpdateArgs args = state.args();
+    args.learning_rate = 0.01;
     step(args);
     EXPECT_NEAR(state.master.at(0), 1 - std::copysign(0.01, gradient), 1e-6);
   }
@@ -45,10 +48,9 @@ TEST_P(AdamW, DecaysTheWeightApartFromTheGradient) {
   State state;
   state.gradient.set(0, 0);
   state.master.set(0, 2);
-  AdamWArgs args = state.args();
-  args.learning_rate = 0.1f;
-  args.weight_decay = 0.5f;
-  correct_bias(args, 1);
+  UpdateArgs args = state.args();
+  args.learning_rate = 0.1;
+  args.weight_decay = 0.5;
   step(args);
   EXPECT_NEAR(state.master.at(0), 2 * (1 - 0.1 * 0.5), 1e-6);
   EXPECT_EQ(state.moment1.at(0), 0);
@@ -58,10 +60,9 @@ TEST_P(AdamW, ScalesTheGradientBeforeTheMoments) {
   State state;
   state.gradient.set(0, 200);
   state.master.set(0, 0);
-  AdamWArgs args = state.args();
-  args.learning_rate = 0.1f;
+  UpdateArgs args = state.args();
+  args.learning_rate = 0.1;
   args.gradient_scale = 1.0f / 200;
-  correct_bias(args, 1);
   step(args);
   EXPECT_NEAR(state.moment1.at(0), 0.1, 1e-7);
   EXPECT_NEAR(state.moment2.at(0), 0.001, 1e-9);
@@ -70,14 +71,14 @@ TEST_P(AdamW, ScalesTheGradientBeforeTheMoments) {
 TEST_P(AdamW, FollowsTheDoubleRecurrenceOverManySteps) {
   State state;
   state.master.set(0, 0.5);
-  AdamWArgs args = state.args();
-  args.learning_rate = 1e-2f;
-  args.weight_decay = 0.1f;
+  UpdateArgs args = state.args();
+  args.learning_rate = 1e-2;
+  args.weight_decay = 0.1;
   PhiloxStream random(61, 0);
   double p = 0.5, m = 0, v = 0;
   for (int step_count = 1; step_count <= 100; ++step_count) {
     state.gradient.set(0, random.next_normal());
-    correct_bias(args, step_count);
+    args.step = step_count;
     step(args);
     const double g = state.gradient.at(0);
     p *= 1 - 1e-2 * 0.1;

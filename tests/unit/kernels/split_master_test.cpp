@@ -12,14 +12,10 @@
 namespace strata {
 namespace {
 
-std::uint32_t joined(bfloat16 weight, std::uint16_t low) {
-  const std::uint32_t high = weight.bits - (static_cast<std::uint32_t>(low) >> 15);
-  return high << 16 | low;
-}
-
 void expect_invertible(std::uint32_t master_bits) {
-  const auto low = static_cast<std::uint16_t>(master_bits & 0xffffu);
-  ASSERT_EQ(joined(weight_to_bfloat16(std::bit_cast<float>(master_bits)), low), master_bits);
+  const auto master = std::bit_cast<float>(master_bits);
+  const float joined = join_master(weight_to_bfloat16(master), master_low_bits(master));
+  ASSERT_EQ(std::bit_cast<std::uint32_t>(joined), master_bits);
 }
 
 TEST(SplitMaster, GivesBackEveryLowHalfUnderChosenHighHalves) {

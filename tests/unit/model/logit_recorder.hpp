@@ -103,7 +103,7 @@ class LogitRecorder : public Kernels {
   void square_sums(TensorView values, TensorView partials, Stream& stream) override {
     kernels_.square_sums(values, partials, stream);
   }
-  void adamw(const AdamWArgs& args, Stream& stream) override { kernels_.adamw(args, stream); }
+  void update(const UpdateArgs& args, Stream& stream) override { kernels_.update(args, stream); }
 
  private:
   static void append(const TensorView& values, std::vector<float>& target) {

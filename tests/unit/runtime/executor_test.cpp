@@ -5,14 +5,17 @@
 #include <cerrno>
 
 #include "strata/core/error.hpp"
+#include "support/holding_engine.hpp"
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
+#include "support/toy_model.hpp"
 #include "support/toy_program.hpp"
 #include "support/toy_run.hpp"
 
 namespace strata {
 namespace {
 
+using testing::HoldingEngine;
 using testing::make_toy_program;
 using testing::random_policy;
 using testing::roomy_limits;
@@ -36,6 +39,12 @@ std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
   options.short_transfer_probability = 0.05;
   return make_sim_engine(options);
 }
+
+class FailingModel : public SegmentRunner {
+  void run(const Segment&, const SegmentViews&, const StepArgs&, Stream&) override {
+    throw Error("the model has failed");
+  }
+};
 
 Plan verified_plan(const Program& program, const Policy& policy) {
   Plan plan = make_plan(program, roomy_limits(), policy);
@@ -179,6 +188,64 @@ TEST(Executor, EndsWithoutHangingWhereverAnOperationFails) {
     }
   }
   EXPECT_EQ(failures, runs);  // Each fault lies within the run.
+}
+
+// Held transfers end only when they are cancelled: without that this test would wait for ever.
+TEST(Executor, CancelsWhatTheDriveHasNotBegunWhenAnOpFails) {
+  const Program program = make_toy_program({});
+  const Plan plan = verified_plan(program, testing::all_on(Tier::nvme));
+  HoldingEngine engine(make_sim_engine({}), 500);
+  try {
+    run_planned(program, plan, &engine, {.steps = 20});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a write has failed"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(engine.num_cancelled(), 3u);
+}
+
+class ExecutorAfterAFailure : public ::testing::TestWithParam<ExecutionMode> {};
+
+INSTANTIATE_TEST_SUITE_P(Modes, ExecutorAfterAFailure,
+                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
+                                           ExecutionMode::seeded),
+                         [](const auto& mode) {
+                           return mode.param == ExecutionMode::threaded ? "Threaded"
+                                  : mode.param == ExecutionMode::serial ? "Serial"
+                                                                        : "Seeded";
+                         });
+
+TEST_P(ExecutorAfterAFailure, ThrowsTheSameErrorWhateverIsAskedOfIt) {
+  const Program program = make_toy_program({});
+  const Plan plan = verified_plan(program, testing::all_on(Tier::host));
+  auto device = make_host_device({});
+  TierMemory memory(*device, plan.tier_bytes[0], plan.tier_bytes[1]);
+  auto kernels = make_ref_kernels();
+  FailingModel model;
+  testing::ToyOptimizer optimizer;
+  Executor executor(
+      program, plan,
+      {device.get(), &memory, nullptr, kernels.get(), kernels.get(), &model, &optimizer},
+      {GetParam()});
+  const std::vector<std::int32_t> input(3 * 64);
+  StepArgs args;
+  args.inputs = {std::as_bytes(std::span(input))};
+  const auto error_of = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string first = error_of([&] {
+    executor.submit("train", args);
+    executor.wait_result();
+  });
+  EXPECT_NE(first.find("the model has failed"), std::string::npos) << first;
+  EXPECT_EQ(error_of([&] { executor.drain(); }), first);
+  EXPECT_EQ(error_of([&] { executor.drain(); }), first);
 }
 
 }  // namespace

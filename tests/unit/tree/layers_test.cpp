@@ -169,7 +169,7 @@ TEST(Layers, ObjectToSiblingsHigherRowsAndForbiddenNames) {
 
 TEST(Layers, KnowTheModuleOfAFile) {
   EXPECT_EQ(module_of("include/strata/plan/plan.hpp"), "plan");
-  EXPECT_EQ(module_of("include/strata/io/store/tile_store.hpp"), "store");
+  EXPECT_EQ(module_of("include/strata/io/store/shard_store.hpp"), "store");
   EXPECT_EQ(module_of("include/strata/io/io_engine.hpp"), "io");
   EXPECT_EQ(module_of("io/store/a.cpp"), "store");
   EXPECT_EQ(module_of("io/uring/a.cpp"), "io");

@@ -1,0 +1,43 @@
+#pragma once
+// Which cores the threads of each rank run on. A rank's cores lie on as few NUMA nodes as the
+// machine allows, so that the memory its threads touch first is near them; ranks share fairly. Pure
+// but for bind_current_thread().
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strata/topology/topology.hpp"
+
+namespace strata {
+
+struct BindingRequest {
+  int num_ranks = 1;  // of this process
+  // The node near each rank's GPU, by id; empty, unknown or -1: as is fair.
+  std::vector<int> near_nodes = {};
+  // Cores of a rank that its update threads leave to compute. 0: both pools use all of them, which
+  // is right where the host computes. 1 is enough to drive a GPU.
+  int compute_cores = 0;
+};
+
+struct RankCores {
+  std::vector<int> nodes;            // where the cores lie, by id
+  std::vector<int> compute, update;  // cores of each pool: at least one. One thread per core.
+};
+
+struct CoreBinding {
+  std::vector<RankCores> ranks;
+  std::string note;  // "4 ranks share 2 cores"; empty: each core has one rank
+};
+
+// Never more cores in all than topology.usable_cores (a quota may allow fewer than the affinity
+// mask), but for ranks that would have none: those share.
+CoreBinding divide_cores(const Topology& topology, const BindingRequest& request);
+
+// "0-3,8"
+std::string format_cores(std::span<const int> cores);
+
+// Through hwloc. Returns why it was refused; empty: done.
+std::string bind_current_thread(std::span<const int> cores);
+
+}  // namespace strata

@@ -1,0 +1,26 @@
+#include "bench_progress.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "strata/core/error.hpp"
+
+namespace strata {
+
+BenchProgress::BenchProgress(Show show, const std::atomic<bool>* stop)
+    : show_(std::move(show)), stop_(stop) {}
+
+void BenchProgress::begin(std::string what, double step_s) {
+  before_s_ += step_s_;
+  step_s_ = step_s;
+  what_ = std::move(what);
+  at(0);
+}
+
+void BenchProgress::at(double step_seconds) {
+  if (stop_ != nullptr && *stop_) throw Interrupted("interrupted while measuring: " + what_);
+  const double done_s = before_s_ + std::min(step_seconds, step_s_);
+  if (show_) show_(what_, std::min(1.0, done_s / std::max(planned_s_, 1e-9)));
+}
+
+}  // namespace strata

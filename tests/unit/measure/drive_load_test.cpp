@@ -1,0 +1,168 @@
+#include "src/measure/drive_load.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "contract/io/io_testing.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+using testing::Buffer;
+
+constexpr std::uint64_t block = 64 * KiB;
+constexpr double short_s = 0.05;
+
+// A simulated disk that remembers what was asked of it.
+class WatchedDisk : public IoEngine {
+ public:
+  explicit WatchedDisk(const SimOptions& options) : disk_(make_sim_engine(options)) {}
+
+  std::string_view name() const override { return disk_->name(); }
+  FileId open(const std::string& path, OpenMode mode, Caching caching) override {
+    return disk_->open(path, mode, caching);
+  }
+  FileInfo info(FileId file) const override { return disk_->info(file); }
+  void preallocate(FileId file, std::uint64_t bytes) override { disk_->preallocate(file, bytes); }
+  void sync(FileId file) override { disk_->sync(file); }
+  void close(FileId file) override { disk_->close(file); }
+  void register_memory(std::span<std::byte> memory) override { disk_->register_memory(memory); }
+  void submit(std::span<const IoRequest> requests) override {
+    for (const IoRequest& request : requests) requests_.push_back(request);
+    disk_->submit(requests);
+  }
+  std::size_t cancel(const IoCompletion& completion) override { return disk_->cancel(completion); }
+  void drain() override { disk_->drain(); }
+  FileSystem& file_system() override { return disk_->file_system(); }
+  std::string describe() const override { return disk_->describe(); }
+
+  // Of the load's thread; looked at when it has ended.
+  const std::vector<IoRequest>& requests() const { return requests_; }
+
+ private:
+  std::unique_ptr<SimEngine> disk_;
+  std::vector<IoRequest> requests_;
+};
+
+class DriveLoadTest : public ::testing::Test {
+ protected:
+  void use(const SimOptions& options) { disk_ = std::make_unique<WatchedDisk>(options); }
+  LoadLane lane(std::uint64_t file_bytes, Buffer& memory) {
+    const std::string number = std::to_string(num_files_++);
+    const auto open = [&](const std::string& name) {
+      const FileId file = disk_->open(name + number, OpenMode::read_write_create, Caching::direct);
+      disk_->preallocate(file, file_bytes);
+      return file;
+    };
+    const FileId source = open("source"), target = open("target");
+    return {source, target, file_bytes, memory.span()};
+  }
+  LoadSample run(const std::vector<LoadLane>& lanes, const LoadShape& shape) {
+    DriveLoad load(*disk_, lanes, shape);
+    depth_ = load.depth();
+    return load.run(short_s, [this](const LoadState&) { ++num_ticks_; });
+  }
+
+  std::unique_ptr<WatchedDisk> disk_ =
+      std::make_unique<WatchedDisk>(SimOptions{.latency_us_max = 200});
+  int num_files_ = 0, num_ticks_ = 0, depth_ = 0;
+};
+
+TEST_F(DriveLoadTest, CountsEveryByteThatMoved) {
+  Buffer memory(16 * block);
+  const LoadSample sample = run({lane(8 * block, memory)},
+                                {.pattern = NvmePattern::read, .block_bytes = block, .depth = 4});
+  EXPECT_EQ(sample.lane_bytes, std::vector<std::uint64_t>{disk_->requests().size() * block});
+  EXPECT_GE(sample.seconds, short_s * 0.5);
+  EXPECT_GE(num_ticks_, 1);
+  EXPECT_DOUBLE_EQ(sample.bytes_per_s() * sample.seconds, sample.bytes());
+}
+
+TEST_F(DriveLoadTest, WalksAFileInWholeBlocksOverAndOver) {
+  Buffer memory(4 * block);
+  run({lane(3 * block + 4096, memory)},
+      {.pattern = NvmePattern::write, .block_bytes = block, .depth = 2});
+  ASSERT_GT(disk_->requests().size(), 6u);
+  std::uint64_t number = 0;
+  for (const IoRequest& request : disk_->requests()) {
+    EXPECT_EQ(request.op, IoOp::write);
+    EXPECT_EQ(request.offset, number++ % 3 * block);
+    EXPECT_EQ(request.bytes, block);
+  }
+}
+
+TEST_F(DriveLoadTest, MixesAsManyReadsAsWritesEachInItsFile) {
+  Buffer memory(16 * block);
+  const LoadLane one = lane(8 * block, memory);
+  run({one}, {.pattern = NvmePattern::mixed, .block_bytes = block, .depth = 4});
+  std::map<IoOp, int> count;
+  for (const IoRequest& request : disk_->requests()) {
+    EXPECT_EQ(request.file, request.op == IoOp::read ? one.source : one.target);
+    ++count[request.op];
+  }
+  EXPECT_LE(std::abs(count[IoOp::read] - count[IoOp::write]), 1);
+}
+
+TEST_F(DriveLoadTest, KeepsEveryDriveBusy) {
+  Buffer first(8 * block), second(8 * block);
+  const LoadSample sample = run({lane(8 * block, first), lane(8 * block, second)},
+                                {.pattern = NvmePattern::read, .block_bytes = block, .depth = 4});
+  ASSERT_EQ(sample.lane_bytes.size(), 2u);
+  EXPECT_GT(sample.lane_bytes[0], 0u);
+  EXPECT_GT(sample.lane_bytes[1], 0u);
+}
+
+TEST_F(DriveLoadTest, GivesEachBlockMemoryOfItsOwnAndLowersTheDepthForIt) {
+  Buffer memory(3 * block);
+  run({lane(8 * block, memory)}, {.pattern = NvmePattern::read, .block_bytes = block, .depth = 32});
+  EXPECT_EQ(depth_, 3);
+  std::set<std::byte*> places;
+  for (const IoRequest& request : disk_->requests()) places.insert(request.data);
+  EXPECT_EQ(places.size(), 3u);
+}
+
+TEST_F(DriveLoadTest, TakesTheLatencyOfEachBlockWhenNoneWaits) {
+  Buffer memory(16 * block);
+  const LoadLane one = lane(8 * block, memory);
+  const LoadSample queued = run({one}, {.pattern = NvmePattern::read,
+                                        .block_bytes = block,
+                                        .depth = 2,
+                                        .ahead = BlocksAhead::queued});
+  EXPECT_TRUE(queued.latencies_us.empty());
+  const std::size_t before = disk_->requests().size();
+  const LoadSample alone = run(
+      {one},
+      {.pattern = NvmePattern::read, .block_bytes = block, .depth = 2, .ahead = BlocksAhead::none});
+  EXPECT_EQ(alone.latencies_us.size(), disk_->requests().size() - before);
+}
+
+TEST_F(DriveLoadTest, EndsWithTheMessageOfATransferThatFailed) {
+  use({.faults = {{.at_operation = 20, .error_number = EIO}}});
+  Buffer memory(16 * block);
+  try {
+    run({lane(8 * block, memory)},
+        {.pattern = NvmePattern::read, .block_bytes = block, .depth = 4});
+    FAIL() << "the failure was not told";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("source0"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(DriveLoadTest, EndsWhenTheTickThrowsWithNothingLeftInFlight) {
+  Buffer memory(16 * block);
+  const LoadLane one = lane(8 * block, memory);
+  DriveLoad load(*disk_, {&one, 1},
+                 {.pattern = NvmePattern::read, .block_bytes = block, .depth = 4});
+  EXPECT_THROW(load.run(1000, [](const LoadState&) { throw Interrupted("enough"); }), Interrupted);
+  // Runs again as if nothing had been.
+  const LoadSample sample = load.run(short_s, [](const LoadState&) {});
+  EXPECT_GT(sample.bytes(), 0);
+}
+
+}  // namespace
+}  // namespace strata
