@@ -96,7 +96,16 @@ std::uint64_t PosixFile::bytes_free() const {
   return static_cast<std::uint64_t>(system.f_bavail) * system.f_frsize;
 }
 
-FileInfo PosixFile::info() const { return {path(), size(), alignment_, direct_, note_}; }
+FileInfo PosixFile::info() const {
+  struct stat facts = {};
+  check(::fstat(descriptor(), &facts), "read the size of", path());
+  return {.path = path(),
+          .bytes = static_cast<std::uint64_t>(facts.st_size),
+          .allocated_bytes = static_cast<std::uint64_t>(facts.st_blocks) * 512,
+          .alignment = alignment_,
+          .direct = direct_,
+          .note = note_};
+}
 
 void PosixFile::preallocate(std::uint64_t bytes) {
   if (bytes == 0) return;

@@ -112,7 +112,7 @@ class PosixFileSystem : public FileSystem {
   }
 
   void make_directory(const std::string& path) override {
-    check(::mkdir(path.c_str(), 0755), "make directory", path);
+    check(::mkdir(path.c_str(), 0700), "make directory", path);
   }
   void rename(const std::string& from, const std::string& to) override {
     check(::rename(from.c_str(), to.c_str()), "rename", fmt::format("{} to {}", from, to));

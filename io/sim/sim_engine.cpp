@@ -35,7 +35,12 @@ class SimFile : public OpenFile {
   std::uint64_t size() const override { return disk_.size(*inode_); }
   std::uint64_t bytes_free() const override { return disk_.bytes_free(); }
   FileInfo info() const override {
-    return {path(), size(), alignment_, alignment_ > 1, "simulated"};
+    return {.path = path(),
+            .bytes = size(),
+            .allocated_bytes = size(),
+            .alignment = alignment_,
+            .direct = alignment_ > 1,
+            .note = "simulated"};
   }
   void sync() override {
     if (const int error_number = disk_.sync(*inode_))

@@ -162,7 +162,7 @@ void ShardStore::transfer(IoOp op, int tile, std::span<std::byte> memory) {
 std::uint64_t DriveStore::allocated_bytes() const {
   std::uint64_t bytes = 0;
   for (const StorePart& part : parts_)
-    bytes += engine_.file_system().allocated_bytes(part.file(PartFiles::tiles));
+    bytes += engine_.info(part.tiles()).allocated_bytes;
   return bytes;
 }
 

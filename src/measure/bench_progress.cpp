@@ -13,13 +13,15 @@ BenchProgress::BenchProgress(Show show, const std::atomic<bool>* stop)
 void BenchProgress::begin(std::string what, double step_s) {
   before_s_ += step_s_;
   step_s_ = step_s;
+  reached_s_ = 0;
   what_ = std::move(what);
   at(0);
 }
 
 void BenchProgress::at(double step_seconds) {
   if (stop_ != nullptr && *stop_) throw Interrupted("interrupted while measuring: " + what_);
-  const double done_s = before_s_ + std::min(step_seconds, step_s_);
+  reached_s_ = std::max(reached_s_, std::min(step_seconds, step_s_));
+  const double done_s = before_s_ + reached_s_;
   if (show_) show_(what_, std::min(1.0, done_s / std::max(planned_s_, 1e-9)));
 }
 

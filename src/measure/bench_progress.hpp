@@ -19,7 +19,7 @@ class BenchProgress {
 
   // The step before has taken its planned share, whatever it took.
   void begin(std::string what, double step_s);
-  // Within the step. Throws Interrupted when stop is set.
+  // Within the step; never goes back. Throws Interrupted when stop is set.
   void at(double step_seconds);
   void at_share(double share) { at(share * step_s_); }
 
@@ -27,7 +27,7 @@ class BenchProgress {
   const Show show_;
   const std::atomic<bool>* const stop_;
   std::string what_;
-  double planned_s_ = 0, before_s_ = 0, step_s_ = 0;
+  double planned_s_ = 0, before_s_ = 0, step_s_ = 0, reached_s_ = 0;
 };
 
 }  // namespace strata

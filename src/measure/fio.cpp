@@ -16,10 +16,6 @@ using Json = nlohmann::json;
 
 const std::vector<std::string> fio_environment = {"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
 
-// What fio counts begins after it: the CPU time of its start, filling of buffers included, is not
-// held against it.
-constexpr const char* ramp_argument = "--ramp_time=200ms";
-
 constexpr std::array sweep_blocks = {1 * MiB, 4 * MiB, 16 * MiB};
 constexpr std::array sweep_depths = {8, 32};
 
@@ -101,7 +97,8 @@ FioPresence find_fio() {
   return output && output->exit_status == 0 ? FioPresence::installed : FioPresence::missing;
 }
 
-std::vector<std::string> fio_arguments(const std::vector<FioJob>& jobs, double duration_s) {
+std::vector<std::string> fio_arguments(const std::vector<FioJob>& jobs, double duration_s,
+                                       FioStart start) {
   std::vector<std::string> arguments = {
       "fio",
       "--output-format=json",
@@ -111,8 +108,8 @@ std::vector<std::string> fio_arguments(const std::vector<FioJob>& jobs, double d
       "--fallocate=none",
       "--scramble_buffers=0",
       "--time_based",
-      ramp_argument,
       fmt::format("--runtime={}ms", static_cast<std::int64_t>(duration_s * 1e3))};
+  if (start == FioStart::left_out) arguments.emplace_back("--ramp_time=200ms");
   for (std::size_t number = 0; number < jobs.size(); ++number)
     append_job(arguments, jobs[number], number);
   return arguments;
@@ -129,9 +126,9 @@ std::optional<FioSample> parse_fio(const std::string& text) {
   }
 }
 
-std::optional<FioSample> run_fio(const std::vector<FioJob>& jobs, double duration_s,
+std::optional<FioSample> run_fio(const std::vector<FioJob>& jobs, double duration_s, FioStart start,
                                  const std::function<void()>& tick) {
-  const auto output = run_child(fio_arguments(jobs, duration_s), fio_environment, tick);
+  const auto output = run_child(fio_arguments(jobs, duration_s, start), fio_environment, tick);
   if (!output || output->exit_status != 0) return std::nullopt;
   return parse_fio(output->text);
 }

@@ -33,9 +33,14 @@ struct FioJob {
   std::uint64_t file_bytes = 0;
 };
 
+// Whether what fio does before it is at full load is within what it counts. Left out, its CPU time
+// is right (it fills its buffers at the start), but blocks in flight when it begins to count are
+// counted whole, which flatters its rate by some percent. Counted, it is the other way round.
+enum class FioStart : std::uint8_t { counted, left_out };
+
 struct FioSample {
   double bytes_per_s = 0;
-  double cpu_seconds_per_gb = 0;  // of fio's own count: without its start
+  double cpu_seconds_per_gb = 0;
 };
 
 enum class FioPresence : std::uint8_t { installed, missing };
@@ -43,11 +48,12 @@ FioPresence find_fio();
 
 // All jobs at once. Nothing when fio cannot do one of them (an engine that this machine refuses).
 // `tick`: see run_child().
-std::optional<FioSample> run_fio(const std::vector<FioJob>& jobs, double duration_s,
+std::optional<FioSample> run_fio(const std::vector<FioJob>& jobs, double duration_s, FioStart start,
                                  const std::function<void()>& tick);
 
 // The two ends of run_fio().
-std::vector<std::string> fio_arguments(const std::vector<FioJob>& jobs, double duration_s);
+std::vector<std::string> fio_arguments(const std::vector<FioJob>& jobs, double duration_s,
+                                       FioStart start);
 std::optional<FioSample> parse_fio(const std::string& text);
 
 }  // namespace strata

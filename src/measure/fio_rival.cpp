@@ -9,11 +9,11 @@
 namespace strata {
 namespace {
 
-constexpr double choice_sample_s_max = 1;
-constexpr double fio_start_s = 0.6;
+constexpr double short_sample_s_max = 1;
+constexpr double fio_start_s = 0.4;
 
-double choice_sample_s(const NvmeBenchOptions& options) {
-  return std::min(options.duration_s, choice_sample_s_max);
+double short_sample_s(const NvmeBenchOptions& options) {
+  return std::min(options.duration_s, short_sample_s_max);
 }
 
 }  // namespace
@@ -21,7 +21,11 @@ double choice_sample_s(const NvmeBenchOptions& options) {
 double FioRival::choice_seconds(const BenchSession& session) {
   const auto num_samples = fio_setups(session.file_bytes).size() * session.sites.size() *
                            session.options.patterns.size();
-  return static_cast<double>(num_samples) * (choice_sample_s(session.options) + fio_start_s);
+  return static_cast<double>(num_samples) * (short_sample_s(session.options) + fio_start_s);
+}
+
+double FioRival::sample_seconds(const BenchSession& session) {
+  return session.options.duration_s + short_sample_s(session.options) + 2 * fio_start_s;
 }
 
 void FioRival::choose() {
@@ -31,13 +35,13 @@ void FioRival::choose() {
 }
 
 void FioRival::choose_for(std::size_t site, NvmePattern pattern) {
-  const double sample_s = choice_sample_s(session_.options);
+  const double sample_s = short_sample_s(session_.options);
   double best = 0;
   for (const FioSetup& setup : fio_setups(session_.file_bytes)) {
     session_.progress.begin(fmt::format("fio's best {} on {}: {}", nvme_pattern_name(pattern),
                                         session_.sites[site].path, setup.text()),
                             sample_s + fio_start_s);
-    const auto sample = run({job(site, pattern, setup)}, sample_s);
+    const auto sample = run({job(site, pattern, setup)}, sample_s, FioStart::counted);
     if (!sample || sample->bytes_per_s <= best) continue;
     best = sample->bytes_per_s;
     chosen_[{site, pattern}] = setup;
@@ -52,9 +56,11 @@ FioJob FioRival::job(std::size_t site, NvmePattern pattern, const FioSetup& setu
           .file_bytes = session_.file_bytes};
 }
 
-std::optional<FioSample> FioRival::run(const std::vector<FioJob>& jobs, double duration_s) const {
-  const std::int64_t start = now_ns();
-  return run_fio(jobs, duration_s, [&] { session_.progress.at(seconds(now_ns() - start)); });
+std::optional<FioSample> FioRival::run(const std::vector<FioJob>& jobs, double duration_s,
+                                       FioStart start) const {
+  const std::int64_t begin_ns = now_ns();
+  return run_fio(jobs, duration_s, start,
+                 [&] { session_.progress.at(seconds(now_ns() - begin_ns)); });
 }
 
 std::optional<FioSample> FioRival::sample(const BenchTarget& target, NvmePattern pattern) const {
@@ -64,7 +70,11 @@ std::optional<FioSample> FioRival::sample(const BenchTarget& target, NvmePattern
     if (setup == chosen_.end()) return std::nullopt;
     jobs.push_back(job(site, pattern, setup->second));
   }
-  return run(jobs, session_.options.duration_s);
+  auto sample = run(jobs, session_.options.duration_s, FioStart::counted);
+  const auto cpu = run(jobs, short_sample_s(session_.options), FioStart::left_out);
+  if (!sample || !cpu) return std::nullopt;
+  sample->cpu_seconds_per_gb = cpu->cpu_seconds_per_gb;
+  return sample;
 }
 
 std::string FioRival::job_text(const BenchTarget& target, NvmePattern pattern) const {

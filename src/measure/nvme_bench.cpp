@@ -68,8 +68,8 @@ double planned_seconds(const BenchSession& session) {
   const NvmeBenchOptions& options = session.options;
   const auto num_targets = static_cast<double>(bench_targets(options.paths).size());
   const bool fio = options.fio == CompareFio::yes;
-  const double samples_s =
-      (fio ? 2 : 1) * options.repeats * options.duration_s + latency_sample_s(options.duration_s);
+  const double sample_s = options.duration_s + (fio ? FioRival::sample_seconds(session) : 0);
+  const double samples_s = options.repeats * sample_s + latency_sample_s(options.duration_s);
   // Written, read back, and what was written over once more.
   const auto files = static_cast<double>(num_files(options) * options.paths.size());
   double total = num_targets * static_cast<double>(options.patterns.size()) * samples_s;
@@ -267,7 +267,7 @@ void NvmeBench::sample_ours(const BenchTarget& target, NvmeResult& result) {
 
 void NvmeBench::sample_fio(const BenchTarget& target, NvmeResult& result) {
   if (!fio_) return;
-  begin(target, result.pattern, "fio", options_.duration_s);
+  begin(target, result.pattern, "fio", FioRival::sample_seconds(session_));
   const auto sample = fio_->sample(target, result.pattern);
   if (!sample) {
     report_.notes.push_back(

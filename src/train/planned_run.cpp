@@ -59,16 +59,21 @@ bool uses_nvme(const Program& program, const Policy& policy) {
   });
 }
 
-// Paths on one file system share its free bytes.
-std::uint64_t share_of_drive(const std::string& path, const std::vector<std::string>& paths) {
-  const auto file_system = [](const std::string& p) {
+// Paths on one file system share its free bytes as they share the tiles.
+std::uint64_t share_of_drive(std::size_t drive, const OffloadConfig& offload) {
+  const auto file_system = [&](std::size_t d) {
     struct stat status = {};
-    check(::stat(p.c_str(), &status), "look at", p);
+    check(::stat(offload.nvme_paths[d].c_str(), &status), "look at", offload.nvme_paths[d]);
     return status.st_dev;
   };
-  const auto sharers = std::ranges::count_if(
-      paths, [&](const std::string& p) { return file_system(p) == file_system(path); });
-  return available_drive_bytes(path) / static_cast<std::uint64_t>(sharers);
+  const auto weight = [&](std::size_t d) {
+    return offload.nvme_weights.empty() ? 1.0 : offload.nvme_weights[d];
+  };
+  double sharers = 0;
+  for (std::size_t d = 0; d < offload.nvme_paths.size(); ++d)
+    if (file_system(d) == file_system(drive)) sharers += weight(d);
+  const auto available = static_cast<double>(available_drive_bytes(offload.nvme_paths[drive]));
+  return static_cast<std::uint64_t>(available * (weight(drive) / sharers));
 }
 
 Policy make_policy(const RunConfig& config) {
@@ -99,8 +104,8 @@ TierLimits make_limits(const RunConfig& config, const Program& program, const Po
   limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes);
   if (!uses_nvme(program, policy)) return limits;
   for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
-  for (const std::string& path : config.offload.nvme_paths)
-    limits.drive_bytes.push_back(share_of_drive(path, config.offload.nvme_paths));
+  for (std::size_t drive = 0; drive < config.offload.nvme_paths.size(); ++drive)
+    limits.drive_bytes.push_back(share_of_drive(drive, config.offload));
   limits.drive_weights = config.offload.nvme_weights;
   return limits;
 }

@@ -35,7 +35,8 @@ class FileSystem {
   virtual std::uint64_t file_bytes(const std::string& path) const = 0;       // its length
   virtual std::uint64_t allocated_bytes(const std::string& path) const = 0;  // blocks it holds
 
-  virtual void make_directory(const std::string& path) = 0;  // fails with EEXIST when it is there
+  // For this user alone (mode 0700). Fails with EEXIST when it is there.
+  virtual void make_directory(const std::string& path) = 0;
   virtual void rename(const std::string& from, const std::string& to) = 0;
   virtual void remove(const std::string& path) = 0;  // a file, or an empty directory
   virtual void sync_directory(const std::string& path) = 0;

@@ -73,7 +73,8 @@ enum class Caching : std::uint8_t {
 struct FileInfo {
   std::string path;
   std::uint64_t bytes = 0;
-  std::uint64_t alignment = 1;  // for offset, length and address; 1 when buffered
+  std::uint64_t allocated_bytes = 0;  // blocks it holds
+  std::uint64_t alignment = 1;        // for offset, length and address; 1 when buffered
   bool direct = false;
   std::string note;  // why a file is not as asked: "O_DIRECT refused by tmpfs: buffered"
 };

@@ -37,8 +37,8 @@ TEST_F(CliTest, SaysItsVersion) {
 }
 
 TEST_F(CliTest, DescribesEveryCommandAndEveryOption) {
-  for (const char* name :
-       {"make-model", "prepare", "plan", "train", "eval", "export", "inspect", "help-config"}) {
+  for (const char* name : {"make-model", "prepare", "plan", "train", "eval", "export", "inspect",
+                           "bench", "doctor", "help-config"}) {
     EXPECT_THAT(run({"--help"}).out, HasSubstr(name));
     const ProcessResult help = run({name, "--help"});
     EXPECT_EQ(help.exit_code, 0) << name;

@@ -14,7 +14,12 @@ class PlainOpenFile : public OpenFile {
   std::uint64_t alignment() const override { return alignment_; }
   std::uint64_t size() const override { return 1 << 20; }
   std::uint64_t bytes_free() const override { return 0; }
-  FileInfo info() const override { return {path(), size(), alignment_, false, ""}; }
+  FileInfo info() const override {
+    FileInfo info;
+    info.path = path();
+    info.alignment = alignment_;
+    return info;
+  }
   void preallocate(std::uint64_t) override {}
   void sync() override {}
 

@@ -37,34 +37,40 @@ const std::string busy = R"({"io_bytes": 8000000000, "bw_bytes": 4000000000, "ru
 const std::string idle = R"({"io_bytes": 0, "bw_bytes": 0, "runtime": 0})";
 
 TEST(FioArguments, SayTheJobWithoutAShell) {
-  const auto arguments = fio_arguments({job(NvmePattern::read)}, 1.5);
+  const auto arguments = fio_arguments({job(NvmePattern::read)}, 1.5, FioStart::counted);
   EXPECT_EQ(arguments.front(), "fio");
-  for (const char* one :
-       {"--direct=1", "--runtime=1500ms", "--time_based", "--ramp_time=200ms", "--rw=read",
-        "--filename=/d/source", "--bs=4194304", "--iodepth=8", "--fixedbufs", "--registerfiles",
-        "--ioengine=io_uring", "--size=67108864"}) {
+  for (const char* one : {"--direct=1", "--runtime=1500ms", "--time_based", "--rw=read",
+                          "--filename=/d/source", "--bs=4194304", "--iodepth=8", "--fixedbufs",
+                          "--registerfiles", "--ioengine=io_uring", "--size=67108864"}) {
     EXPECT_THAT(arguments, Contains(one));
   }
 }
 
 TEST(FioArguments, NeverWriteOnTheFileThatIsReadFrom) {
-  EXPECT_THAT(fio_arguments({job(NvmePattern::write)}, 1),
+  EXPECT_THAT(fio_arguments({job(NvmePattern::write)}, 1, FioStart::counted),
               AllOf(Contains("--rw=write"), Contains("--filename=/d/target"),
                     Not(Contains("--filename=/d/source"))));
-  EXPECT_THAT(fio_arguments({job(NvmePattern::mixed)}, 1),
+  EXPECT_THAT(fio_arguments({job(NvmePattern::mixed)}, 1, FioStart::counted),
               AllOf(Contains("--rw=rw"), Contains("--filename=/d/target"),
                     Not(Contains("--filename=/d/source"))));
 }
 
 TEST(FioArguments, RegisterNothingWithOtherEngines) {
-  EXPECT_THAT(fio_arguments({job(NvmePattern::read, "libaio")}, 1),
+  EXPECT_THAT(fio_arguments({job(NvmePattern::read, "libaio")}, 1, FioStart::counted),
               AllOf(Not(Contains("--fixedbufs")), Not(Contains("--registerfiles"))));
 }
 
 TEST(FioArguments, EscapeWhatEndsANameForFio) {
   FioJob odd = job(NvmePattern::read);
   odd.source = "/d/a:b";
-  EXPECT_THAT(fio_arguments({odd}, 1), Contains("--filename=/d/a\\:b"));
+  EXPECT_THAT(fio_arguments({odd}, 1, FioStart::counted), Contains("--filename=/d/a\\:b"));
+}
+
+TEST(FioArguments, LeaveOutTheStartWhenAsked) {
+  EXPECT_THAT(fio_arguments({job(NvmePattern::read)}, 1, FioStart::left_out),
+              Contains("--ramp_time=200ms"));
+  EXPECT_THAT(fio_arguments({job(NvmePattern::read)}, 1, FioStart::counted),
+              Not(Contains("--ramp_time=200ms")));
 }
 
 TEST(FioReport, GivesRateAndCpuOfAJob) {
@@ -136,7 +142,7 @@ class RealFio : public ::testing::Test {
 
 TEST_F(RealFio, UnderstandsWhatWeAskAndWeItsAnswer) {
   for (const NvmePattern pattern : nvme_patterns) {
-    const auto sample = run_fio({small_job(pattern)}, 0.1, [] {});
+    const auto sample = run_fio({small_job(pattern)}, 0.1, FioStart::counted, [] {});
     ASSERT_TRUE(sample) << nvme_pattern_name(pattern);
     EXPECT_GT(sample->bytes_per_s, 0);
     EXPECT_GE(sample->cpu_seconds_per_gb, 0);
@@ -144,13 +150,14 @@ TEST_F(RealFio, UnderstandsWhatWeAskAndWeItsAnswer) {
 }
 
 TEST_F(RealFio, RunsOneJobPerDriveAtOnce) {
-  EXPECT_TRUE(run_fio({small_job(NvmePattern::read), small_job(NvmePattern::write)}, 0.1, [] {}));
+  EXPECT_TRUE(run_fio({small_job(NvmePattern::read), small_job(NvmePattern::write)}, 0.1,
+                      FioStart::counted, [] {}));
 }
 
 TEST_F(RealFio, ThatCannotDoAJobGivesNothing) {
   FioJob missing = small_job(NvmePattern::read);
   missing.source = directory_.file("not-there");
-  EXPECT_FALSE(run_fio({missing}, 0.1, [] {}));
+  EXPECT_FALSE(run_fio({missing}, 0.1, FioStart::counted, [] {}));
 }
 
 }  // namespace
