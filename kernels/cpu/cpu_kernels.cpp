@@ -17,9 +17,15 @@
 namespace strata {
 namespace {
 
+cpu::Parallel make_pool(const CpuKernelsOptions& options) {
+  if (options.threads_of_node.empty())
+    return cpu::Parallel(options.num_threads, options.on_thread_start);
+  return cpu::Parallel(options.threads_of_node, options.on_thread_start);
+}
+
 class CpuKernels final : public Kernels {
  public:
-  explicit CpuKernels(int num_threads) : parallel_(num_threads) {}
+  explicit CpuKernels(const CpuKernelsOptions& options) : parallel_(make_pool(options)) {}
   std::string_view name() const override { return "cpu"; }
 
   void embedding_forward(TensorView tokens_t, TensorView table_vh, TensorView out_th,
@@ -115,7 +121,7 @@ class CpuKernels final : public Kernels {
 }  // namespace
 
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuKernelsOptions& options) {
-  return std::make_unique<CpuKernels>(options.num_threads);
+  return std::make_unique<CpuKernels>(options);
 }
 
 }  // namespace strata

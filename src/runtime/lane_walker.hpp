@@ -1,6 +1,7 @@
 #pragma once
 // How the ops of submitted steps get carried out: on threads, or one at a time on the caller's.
 
+#include <functional>
 #include <memory>
 
 #include "runtime/op_runner.hpp"
@@ -19,7 +20,8 @@ class LaneWalker {
 // The op that tells a step's result; every schedule has one.
 OpId report_op(const Schedule& schedule);
 
-std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner);
+std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
+                                                 const std::function<void(Lane)>& on_lane_start);
 // Serial (in emission order) or seeded (any legal order).
 std::unique_ptr<LaneWalker> make_serial_walker(const Plan& plan, OpRunner& runner);
 std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner,

@@ -33,7 +33,8 @@ struct OpTrack final : public IoCompletion {
 
 class ThreadedWalker final : public LaneWalker {
  public:
-  ThreadedWalker(const Plan& plan, OpRunner& runner) : plan_(plan), runner_(runner) {
+  ThreadedWalker(const Plan& plan, OpRunner& runner, const std::function<void(Lane)>& on_lane_start)
+      : plan_(plan), runner_(runner), on_lane_start_(on_lane_start) {
     for (const Schedule& schedule : plan.schedules) {
       report_ops_.push_back(report_op(schedule));
       tracks_.emplace_back(schedule.ops.size());
@@ -114,6 +115,7 @@ class ThreadedWalker final : public LaneWalker {
   }
 
   void walk(std::size_t lane) {
+    if (on_lane_start_) on_lane_start_(static_cast<Lane>(lane));
     for (std::uint64_t number = 0;; ++number) {
       for (std::uint64_t seen = submitted_.load(); seen <= number; seen = submitted_.load())
         submitted_.wait(seen);
@@ -242,6 +244,7 @@ class ThreadedWalker final : public LaneWalker {
 
   const Plan& plan_;
   OpRunner& runner_;
+  const std::function<void(Lane)> on_lane_start_;
   std::vector<std::vector<OpTrack>> tracks_;  // [schedule][op]
   std::vector<OpId> report_ops_;              // [schedule]
   std::array<std::atomic<StepState*>, steps_kept> steps_{};
@@ -261,8 +264,9 @@ void OpTrack::complete(const IoResult& result) noexcept { walker->transfer_done(
 
 }  // namespace
 
-std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner) {
-  return std::make_unique<ThreadedWalker>(plan, runner);
+std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
+                                                 const std::function<void(Lane)>& on_lane_start) {
+  return std::make_unique<ThreadedWalker>(plan, runner, on_lane_start);
 }
 
 }  // namespace strata

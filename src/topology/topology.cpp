@@ -22,22 +22,27 @@ HwlocBitmap affinity(hwloc_topology_t topology) {
   return cores;
 }
 
-NumaNode read_node(hwloc_topology_t topology, hwloc_obj_t object, hwloc_const_bitmap_t usable) {
+// Takes the node's cores out of `left`: where memory of two kinds is local to the same cores (HBM
+// beside DRAM), they count once, with the first.
+NumaNode read_node(hwloc_topology_t topology, hwloc_obj_t object, hwloc_bitmap_t left) {
   NumaNode node{static_cast<int>(object->os_index), {}, object->attr->numanode.local_memory};
   for (hwloc_obj_t core = nullptr;
        (core = hwloc_get_next_obj_inside_cpuset_by_type(topology, object->cpuset, HWLOC_OBJ_PU,
                                                         core)) != nullptr;) {
-    if (hwloc_bitmap_isset(usable, core->os_index))
-      node.cores.push_back(static_cast<int>(core->os_index));
+    if (!hwloc_bitmap_isset(left, core->os_index)) continue;
+    node.cores.push_back(static_cast<int>(core->os_index));
+    hwloc_bitmap_clr(left, core->os_index);
   }
   return node;
 }
 
 std::vector<NumaNode> read_nodes(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<NumaNode> nodes;
+  const HwlocBitmap left = make_bitmap();
+  hwloc_bitmap_copy(left.get(), usable);
   for (hwloc_obj_t object = nullptr;
        (object = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, object)) != nullptr;) {
-    nodes.push_back(read_node(topology, object, usable));
+    nodes.push_back(read_node(topology, object, left.get()));
   }
   return nodes;
 }

@@ -13,9 +13,34 @@
 namespace strata {
 namespace {
 
-std::unique_ptr<Kernels> make_kernels(KernelsKind kind, int threads) {
-  if (kind == KernelsKind::ref) return make_ref_kernels();
-  return make_cpu_kernels({.num_threads = threads > 0 ? threads : read_topology().usable_cores});
+bool knows_cores(const Topology& topology) {
+  return std::ranges::any_of(topology.nodes, [](const NumaNode& n) { return !n.cores.empty(); });
+}
+
+// A run is one rank, and the host computes: both pools have all its cores.
+std::unique_ptr<RunThreads> place_run_threads(const RunConfig& config, const Topology& topology) {
+  if (!knows_cores(topology)) return nullptr;
+  return std::make_unique<RunThreads>(topology, divide_cores(topology, {}).ranks.front(),
+                                      ThreadsWanted{config.compute_threads, config.update_threads});
+}
+
+CpuKernelsOptions unplaced(int threads, const Topology& topology) {
+  return {.num_threads = threads > 0 ? threads : topology.usable_cores};
+}
+
+void make_kernels(const RunConfig& config, const Topology& topology, PlannedRun& run) {
+  if (config.kernels == KernelsKind::ref) {
+    run.device_kernels = make_ref_kernels();
+    run.host_kernels = make_ref_kernels();
+    return;
+  }
+  run.threads = place_run_threads(config, topology);
+  run.device_kernels =
+      make_cpu_kernels(run.threads != nullptr ? run.threads->compute_kernels()
+                                              : unplaced(config.compute_threads, topology));
+  run.host_kernels =
+      make_cpu_kernels(run.threads != nullptr ? run.threads->update_kernels()
+                                              : unplaced(config.update_threads, topology));
 }
 
 std::vector<std::vector<DecayRange>> decay_ranges(const Model& model) {
@@ -97,8 +122,8 @@ Policy make_policy(const RunConfig& config) {
   return policy;
 }
 
-TierLimits make_limits(const RunConfig& config, const Program& program, const Policy& policy) {
-  const Topology topology = read_topology();
+TierLimits make_limits(const RunConfig& config, const Topology& topology, const Program& program,
+                       const Policy& policy) {
   TierLimits limits;
   limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
   limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes);
@@ -173,13 +198,16 @@ std::vector<ExpectedTensor> expected_tensors(const Model& model) {
 }
 
 PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
+  return plan_run(config, purpose, read_topology());
+}
+
+PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology) {
   const HfConfig hf = read_hf_config(config.model_name_or_path);
   if (config.cutoff_len > hf.max_position_embeddings)
     throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
                                   config.cutoff_len, hf.max_position_embeddings));
   PlannedRun run;
-  run.device_kernels = make_kernels(config.kernels, config.compute_threads);
-  run.host_kernels = make_kernels(config.kernels, config.update_threads);
+  make_kernels(config, topology, run);
   const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
                            config.cutoff_len * config.per_device_train_batch_size, 0};
   run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
@@ -195,7 +223,7 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
   }
   if (purpose == Purpose::evaluate || config.evaluate) declare_evaluation(*run.model, run.program);
   const Policy policy = make_policy(config);
-  run.plan = make_plan(run.program, make_limits(config, run.program, policy), policy);
+  run.plan = make_plan(run.program, make_limits(config, topology, run.program, policy), policy);
   check_verified(run.program, run.plan);
   return run;
 }

@@ -6,6 +6,7 @@
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/topology/topology.hpp"
 #include "strata/train/stall_policy.hpp"
+#include "train/first_touch.hpp"
 #include "train/steps_in_flight.hpp"
 #include "train/weights_io.hpp"
 
@@ -53,6 +54,25 @@ bool uses_nvme(const Plan& plan) {
   return plan.tier_bytes[static_cast<std::size_t>(Tier::nvme)] > 0;
 }
 
+// In memory that is near some cores and far from others.
+void place_memory(const PlannedRun& run, const TierMemory& memory) {
+  if (run.threads == nullptr || !run.threads->has_far_memory()) return;
+  FirstTouch touch(run.threads->update());
+  for (const Region& region : host_regions(run.plan))
+    touch.divide({memory.host_address(region.offset), region.bytes});
+  touch.run(bind_current_thread);
+  // The host stands in for the device. Its tiles are read by columns and rows of blocks.
+  FirstTouch interleaved(run.threads->compute());
+  interleaved.interleave({memory.device_slab().data(), memory.device_slab().bytes()});
+  interleaved.run(bind_current_thread);
+}
+
+ExecutorOptions with_bound_lanes(ExecutorOptions options, RunThreads* threads) {
+  if (threads != nullptr)
+    options.on_lane_start = [threads](Lane lane) { threads->bind_lane(lane); };
+  return options;
+}
+
 // One micro-batch of an evaluation.
 struct ScoreSlot {
   std::vector<std::int32_t> input;
@@ -86,6 +106,7 @@ Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions&
       store_(make_store(config_, run_, engine_.get())),
       memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0],
                                            run_.plan.tier_bytes[1])) {
+  place_memory(run_, *memory_);  // First: registered pages stay where they are.
   if (engine_ != nullptr) engine_->register_memory(host_memory());
   state_ = std::make_unique<StateAccess>(run_.program, run_.plan, *device_, *memory_, store_.get());
   load_weights(config_.model_name_or_path, run_, *state_);
@@ -98,7 +119,8 @@ Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions&
   parts.model = run_.model.get();
   parts.optimizer = run_.optimizer.get();
   parts.device_optimizer = run_.device_optimizer.get();
-  executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts, options);
+  executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts,
+                                         with_bound_lanes(options, run_.threads.get()));
 }
 
 Session::~Session() {
@@ -147,6 +169,9 @@ std::vector<TierPeak> Session::peaks() const {
 std::vector<std::string> Session::notes() const {
   std::vector<std::string> notes;
   notes.push_back("device   " + device_->info().name);
+  if (run_.threads != nullptr) {
+    for (std::string& line : run_.threads->lines()) notes.push_back(std::move(line));
+  }
   if (engine_ != nullptr) notes.push_back("io       " + engine_->describe());
   if (store_ != nullptr) notes.push_back("nvme     " + store_->describe());
   return notes;

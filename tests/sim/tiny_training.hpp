@@ -43,11 +43,16 @@ std::string difference(const Outcome& expected, const Outcome& got);
 std::unique_ptr<IoEngine> make_sim_engine_for(const OffloadConfig& offload,
                                               const SimOptions& options = {});
 
+// Plans a run of the config on this machine.
+PlannedRun plan_here(const RunConfig& config);
+
 // One run with its own output folder. Throws what the run throws.
 class TrainingRun {
  public:
-  explicit TrainingRun(RunConfig config, const ExecutorOptions& options = {},
-                       const EngineFactory& make_engine = make_offload_engine);
+  explicit TrainingRun(
+      RunConfig config, const ExecutorOptions& options = {},
+      const EngineFactory& make_engine = make_offload_engine,
+      const std::function<PlannedRun(const RunConfig& config)>& make_plan = plan_here);
   ~TrainingRun();
 
   Session& session() { return *session_; }

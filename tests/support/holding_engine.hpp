@@ -10,26 +10,17 @@
 #include <utility>
 #include <vector>
 
-#include "strata/io/io_engine.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace strata::testing {
 
-class HoldingEngine : public IoEngine {
+class HoldingEngine : public ForwardingEngine {
  public:
   HoldingEngine(std::unique_ptr<IoEngine> real, std::uint64_t from_write)
-      : real_(std::move(real)), from_write_(from_write) {}
+      : ForwardingEngine(std::move(real)), from_write_(from_write) {}
 
   std::size_t num_cancelled() const { return cancelled_.size(); }
 
-  std::string_view name() const override { return real_->name(); }
-  FileId open(const std::string& path, OpenMode mode, Caching caching) override {
-    return real_->open(path, mode, caching);
-  }
-  FileInfo info(FileId file) const override { return real_->info(file); }
-  void preallocate(FileId file, std::uint64_t bytes) override { real_->preallocate(file, bytes); }
-  void sync(FileId file) override { real_->sync(file); }
-  void close(FileId file) override { real_->close(file); }
-  void register_memory(std::span<std::byte> memory) override { real_->register_memory(memory); }
   void submit(std::span<const IoRequest> requests) override {
     for (const IoRequest& request : requests) submit(request);
   }
@@ -41,16 +32,13 @@ class HoldingEngine : public IoEngine {
     held_.erase(held);
     return 1;
   }
-  void drain() override { real_->drain(); }
-  FileSystem& file_system() override { return real_->file_system(); }
-  std::string describe() const override { return real_->describe(); }
 
  private:
   void submit(const IoRequest& request) {
-    if (request.priority != IoPriority::write_back) return real_->submit({&request, 1});
+    if (request.priority != IoPriority::write_back) return real().submit({&request, 1});
     std::lock_guard lock(mutex_);
     const std::uint64_t write = writes_++;
-    if (write < from_write_ || write > from_write_ + 3) return real_->submit({&request, 1});
+    if (write < from_write_ || write > from_write_ + 3) return real().submit({&request, 1});
     if (write < from_write_ + 3)
       held_.push_back(request.completion);
     else
@@ -65,7 +53,6 @@ class HoldingEngine : public IoEngine {
     failed_ = std::jthread([&completion] { completion.complete({0, EIO, "a write has failed"}); });
   }
 
-  const std::unique_ptr<IoEngine> real_;
   const std::uint64_t from_write_;
   std::mutex mutex_;
   std::uint64_t writes_ = 0;

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -133,9 +134,17 @@ class Kernels {
 
 std::unique_ptr<Kernels> make_ref_kernels();
 
-// `num_threads` > 0: how many threads an instance works on, the caller's included.
+// How many threads an instance works on, the caller's included, and where: the caller says, who
+// knows the machine. Results never depend on it.
 struct CpuKernelsOptions {
   int num_threads = 0;  // 0: all cores this process may use
+  // Threads of each NUMA node, at least one each, the caller among the first's; `num_threads` is
+  // then their sum and is not looked at. Empty: one node. A pass over a tile is divided over the
+  // nodes in this proportion.
+  std::vector<int> threads_of_node = {};
+  // Called on each thread the instance makes, as it starts, with the position of its node; the
+  // place to bind it. Done when make_cpu_kernels() returns. Must not throw.
+  std::function<void(std::size_t node)> on_thread_start = {};
 };
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuKernelsOptions& options);
 

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct ExecutorOptions {
   ExecutionMode mode = ExecutionMode::threaded;
   std::uint64_t seed = 0;  // seeded
   Poison poison = Poison::off;
+  // threaded: called on each lane's thread before its first op; the place to bind it. Must not
+  // throw.
+  std::function<void(Lane)> on_lane_start = {};
 };
 
 // The parts an Executor works with; all outlive it. `store` holds the tiles of NvmeTiles(program,

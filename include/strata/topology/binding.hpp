@@ -1,6 +1,7 @@
 #pragma once
 // Which cores the threads of each rank run on. A rank's cores lie on as few NUMA nodes as the
-// machine allows, so that the memory its threads touch first is near them; ranks share fairly. Pure
+// machine allows, so that the memory its threads touch first is near them; ranks share fairly. A
+// pool's threads are placed by node, not core by core: within a node the system balances them. Pure
 // but for bind_current_thread().
 
 #include <span>
@@ -33,6 +34,20 @@ struct CoreBinding {
 // Never more cores in all than topology.usable_cores (a quota may allow fewer than the affinity
 // mask), but for ranks that would have none: those share.
 CoreBinding divide_cores(const Topology& topology, const BindingRequest& request);
+
+// The threads of one pool on one NUMA node.
+struct NodeThreads {
+  int node = 0;  // by id
+  int count = 0;
+  std::vector<int> cores;  // any of these may run any of the threads
+};
+
+// The threads of a pool that has `cores`: one per core, or `num_threads` spread over the nodes as
+// the cores are; a node without a thread is left out. Threads are held to their node and there to
+// the pool's cores. Where a quota allows fewer cores than the affinity mask they are held to the
+// node alone: the quota counts time on any core, and other containers pick from the same ones.
+std::vector<NodeThreads> place_threads(const Topology& topology, std::span<const int> cores,
+                                       int num_threads = 0);
 
 // "0-3,8"
 std::string format_cores(std::span<const int> cores);

@@ -11,6 +11,7 @@
 #include "strata/optim/adamw.hpp"
 #include "strata/plan/plan.hpp"
 #include "strata/train/run_config.hpp"
+#include "strata/train/run_threads.hpp"
 
 namespace strata {
 
@@ -23,6 +24,8 @@ UpdateOrder update_order(const RunConfig& config);
 enum class Purpose : std::uint8_t { train, evaluate };
 
 struct PlannedRun {
+  // Before the kernels, whose threads call it. Null: kernels that have none, or no core is known.
+  std::unique_ptr<RunThreads> threads;
   std::unique_ptr<Kernels> device_kernels, host_kernels;
   std::unique_ptr<Model> model;
   std::unique_ptr<AdamW> optimizer, device_optimizer;  // by update engine; null for evaluation
@@ -33,5 +36,7 @@ struct PlannedRun {
 // Reads config.json of the model folder (weights are not needed), plans and verifies. Throws
 // ConfigError, FormatError, and OutOfMemory when a tier's limit is too small.
 PlannedRun plan_run(const RunConfig& config, Purpose purpose);
+// For a machine that may be another than this one.
+PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology);
 
 }  // namespace strata

@@ -1,5 +1,5 @@
-// The cpu kernels' results do not depend on the number of threads, to the bit, also for the ops
-// that sum.
+// The cpu kernels' results depend neither on the number of threads nor on their nodes, to the bit,
+// also for the ops that sum.
 
 #include "contract/kernels/kernels_harness.hpp"
 
@@ -12,10 +12,11 @@ class CpuThreads : public ::testing::TestWithParam<DType> {
   template <typename F>
   void expect_same_bits(F run) {
     const std::string expected = run(*make_cpu_kernels({.num_threads = 1}));
-    for (int num_threads : {2, 5}) {
-      const auto kernels = make_cpu_kernels({.num_threads = num_threads});
+    for (const std::vector<int>& threads_of_node :
+         std::vector<std::vector<int>>{{2}, {5}, {1, 1}, {3, 1, 2}}) {
+      const auto kernels = make_cpu_kernels({.threads_of_node = threads_of_node});
       for (int repeat = 0; repeat < 3; ++repeat)
-        EXPECT_TRUE(run(*kernels) == expected) << num_threads << " threads";
+        EXPECT_TRUE(run(*kernels) == expected) << ::testing::PrintToString(threads_of_node);
     }
   }
   Tensor normal(Shape shape) { return random_normal(random_, GetParam(), shape); }
@@ -58,6 +59,24 @@ TEST_P(CpuThreads, DoNotChangeCrossEntropy) {
                  dlogits_cv(GetParam(), {17, 9001});
     kernels.cross_entropy({logits_cv, labels_c, 0.5, losses_c, dlogits_cv}, stream());
     return losses_c.bits() + dlogits_cv.bits();
+  });
+}
+
+TEST_P(CpuThreads, DoNotChangeLinearBackward) {
+  const Tensor dy_tn = normal({150, 700}), x_tk = normal({150, 96});
+  expect_same_bits([&](Kernels& kernels) {
+    const Tensor dw_nk(GetParam(), {700, 96});
+    kernels.linear_backward_weight(dy_tn, x_tk, dw_nk, Accumulate::no, stream());
+    return dw_nk.bits();
+  });
+}
+
+TEST_P(CpuThreads, DoNotChangeSquareSums) {
+  const Tensor values = normal({300'007});
+  expect_same_bits([&](Kernels& kernels) {
+    const Tensor partials(DType::f64, {74});
+    kernels.square_sums(values, partials, stream());
+    return partials.bits();
   });
 }
 

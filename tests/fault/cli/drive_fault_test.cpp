@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "fault/cli/cli_fixture.hpp"
-#include "fault/cli/loop_drive.hpp"
+#include "support/loop_drive.hpp"
 
 namespace strata {
 namespace {

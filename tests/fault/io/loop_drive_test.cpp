@@ -5,10 +5,11 @@
 
 #include <cerrno>
 
+#include "contract/io/io_testing.hpp"
 #include "contract/io/sector_checks.hpp"
-#include "fault/io/loop_drive.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "support/loop_drive.hpp"
 
 namespace strata::testing {
 namespace {
@@ -19,15 +20,15 @@ constexpr std::uint64_t drive_bytes = 32 * MiB;
 
 class LoopDriveTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
-  // Each engine in turn, on a drive with sectors of GetParam() bytes.
+  // Each engine in turn, on a new drive with sectors of GetParam() bytes.
   void on_each_engine(const std::function<void(LoopDrive&, IoEngine&)>& body) const {
-    const std::string reason = on_loop_drive(GetParam(), drive_bytes, [&](LoopDrive& drive) {
-      for (const char* name : {"auto", "threads"}) {
-        SCOPED_TRACE(name);
-        body(drive, *make_io_engine(name, {}));
-      }
-    });
-    if (!reason.empty()) GTEST_SKIP() << "no loop device here: " << reason;
+    for (const char* name : {"auto", "threads"}) {
+      SCOPED_TRACE(name);
+      const TempDirectory directory;
+      LoopDrive drive(directory.path(), drive_bytes, 2 * drive_bytes, GetParam());
+      if (!drive.why_not().empty()) GTEST_SKIP() << drive.why_not();
+      body(drive, *make_io_engine(name, {}));
+    }
   }
 };
 
@@ -79,49 +80,43 @@ TEST_P(LoopDriveTest, AFullOneFailsWithTheBytesFreeAndKeepsWhatItHas) {
 }
 
 TEST_P(LoopDriveTest, OneThatGoesAwayFailsWhatIsUnderWayAndWhatComesLater) {
-  for (const char* name : {"auto", "threads"}) {
-    SCOPED_TRACE(name);
-    const std::string reason = on_loop_drive(GetParam(), drive_bytes, [&](LoopDrive& drive) {
-      const auto engine = make_io_engine(name, {});
-      const FileId file =
-          engine->open(drive.file("tiles"), OpenMode::read_write_create, Caching::direct);
-      const Buffer data(8 * MiB);
-      transfer(*engine, request(IoOp::write, file, 0, data.span()));
-      drive.shrink(64 * KiB);
-      for (const IoOp op : {IoOp::read, IoOp::write}) {
-        const IoResult result = run(*engine, op, file, 0, data.span());
-        EXPECT_EQ(result.error_number, EIO) << result.message;
-        EXPECT_THAT(result.message, HasSubstr(drive.file("tiles")));
-      }
-      engine->close(file);
-    });
-    if (!reason.empty()) GTEST_SKIP() << "no loop device here: " << reason;
-  }
+  on_each_engine([](LoopDrive& drive, IoEngine& engine) {
+    const FileId file =
+        engine.open(drive.file("tiles"), OpenMode::read_write_create, Caching::direct);
+    const Buffer data(8 * MiB);
+    transfer(engine, request(IoOp::write, file, 0, data.span()));
+    drive.shrink(64 * KiB);
+    for (const IoOp op : {IoOp::read, IoOp::write}) {
+      const IoResult result = run(engine, op, file, 0, data.span());
+      EXPECT_EQ(result.error_number, EIO) << result.message;
+      EXPECT_THAT(result.message, HasSubstr(drive.file("tiles")));
+    }
+    engine.close(file);
+  });
 }
 
 TEST(LoopDrives, OnTwoDrivesHaveAQueueEach) {
-  const std::string reason = on_loop_drive(512, drive_bytes, [&](LoopDrive& drive) {
-    const TempDirectory elsewhere;
-    const auto engine = make_io_engine("auto", {});
-    const auto data = Buffer::random(256 * KiB, 1);
-    std::vector<FileId> files;
-    std::vector<Outcome> outcomes(2);
-    std::vector<IoRequest> requests;
-    for (const std::string& path : {drive.file("tiles"), elsewhere.file("tiles")}) {
-      files.push_back(engine->open(path, OpenMode::read_write_create, Caching::direct));
-      requests.push_back(
-          request(IoOp::write, files.back(), 0, data.span(), &outcomes[requests.size()]));
-    }
-    EXPECT_THAT(engine->describe(), HasSubstr("2 devices, a queue for each"));
-    engine->submit(requests);
-    engine->drain();
-    for (const FileId file : files) {
-      const Buffer got(256 * KiB);
-      EXPECT_TRUE(run(*engine, IoOp::read, file, 0, got.span()).ok());
-      EXPECT_TRUE(got == data);
-    }
-  });
-  if (!reason.empty()) GTEST_SKIP() << "no loop device here: " << reason;
+  const TempDirectory directory;
+  const LoopDrive drive(directory.path(), drive_bytes, 2 * drive_bytes);
+  if (!drive.why_not().empty()) GTEST_SKIP() << drive.why_not();
+  const auto engine = make_io_engine("auto", {});
+  const auto data = Buffer::random(256 * KiB, 1);
+  std::vector<FileId> files;
+  std::vector<Outcome> outcomes(2);
+  std::vector<IoRequest> requests;
+  for (const std::string& path : {drive.file("tiles"), directory.file("tiles")}) {
+    files.push_back(engine->open(path, OpenMode::read_write_create, Caching::direct));
+    requests.push_back(
+        request(IoOp::write, files.back(), 0, data.span(), &outcomes[requests.size()]));
+  }
+  EXPECT_THAT(engine->describe(), HasSubstr("2 devices, a queue for each"));
+  engine->submit(requests);
+  engine->drain();
+  for (const FileId file : files) {
+    const Buffer got(256 * KiB);
+    EXPECT_TRUE(run(*engine, IoOp::read, file, 0, got.span()).ok());
+    EXPECT_TRUE(got == data);
+  }
 }
 
 }  // namespace
