@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <sstream>
 
 #include "cli/command.hpp"
 #include "strata/checkpoint/inspect.hpp"
@@ -36,6 +37,15 @@ std::string inspect(const Options& options) {
   return inspect_token_shard(path, shard);
 }
 
+// A line that says so, "FAILED   why" or "what: FAILED: why", rather than a name with that word.
+bool has_failures(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("FAILED ") || line.find(": FAILED: ") != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void add_inspect(CLI::App& app, Action& action) {
@@ -60,7 +70,7 @@ void add_inspect(CLI::App& app, Action& action) {
     action = [options] {
       const std::string text = inspect(*options);
       fmt::print("{}", text);
-      return text.find("FAILED") == std::string::npos ? 0 : 1;
+      return has_failures(text) ? 1 : 0;
     };
   });
 }

@@ -12,6 +12,7 @@
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/topology/drive.hpp"
 #include "strata/topology/topology.hpp"
 
 namespace strata {
@@ -62,6 +63,8 @@ void check_room(const std::string& path, std::uint64_t bytes) {
 }  // namespace
 
 void check_bench_paths(const std::vector<std::string>& paths, std::uint64_t bytes) {
+  if (const auto twice = named_twice(paths))
+    throw ConfigError(fmt::format("{} is named twice: name each drive once", *twice));
   std::map<dev_t, std::uint64_t> needed;
   for (const std::string& path : paths) {
     check_directory(path);

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <set>
 
 #include "strata/core/error.hpp"
 #include "strata/topology/topology.hpp"
@@ -39,6 +40,17 @@ void add_space(DriveFacts& facts, const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<std::string> named_twice(const std::vector<std::string>& directories) {
+  std::set<std::filesystem::path> seen;
+  for (const std::string& directory : directories) {
+    std::error_code failed;
+    auto path = std::filesystem::weakly_canonical(directory, failed);
+    if (!path.has_filename()) path = path.parent_path();  // "/mnt/a/"
+    if (!seen.insert(failed ? directory : path).second) return directory;
+  }
+  return std::nullopt;
+}
 
 DriveFacts read_drive_facts(const std::string& directory) {
   const std::string path = resolved(directory);

@@ -116,12 +116,14 @@ void LoopDrive::mount_drive() {
   drive_mounted_ = true;
 }
 
+// Frozen meanwhile: a write in between would get its blocks back before they are taken.
 void LoopDrive::fill_below() const {
-  ::sync();
-  const std::string rest = "-o 16M -l " + std::to_string(fs::file_size(image_) - (16 << 20));
-  if (!run("fallocate --punch-hole " + rest + " '" + image_ + "'"))
-    throw std::runtime_error("cannot punch a hole into " + image_);
+  freeze();
+  const std::string rest = "-o 1M -l " + std::to_string(fs::file_size(image_) - (1 << 20));
+  const bool punched = run("fallocate --punch-hole " + rest + " '" + image_ + "'");
   run("dd if=/dev/zero of='" + (below_ / "ballast").string() + "' bs=1M");  // until it is full
+  thaw();
+  if (!punched) throw std::runtime_error("cannot punch a hole into " + image_);
 }
 
 void LoopDrive::shrink(std::uint64_t bytes) const {

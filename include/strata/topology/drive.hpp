@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace strata {
 
@@ -27,6 +28,9 @@ struct DriveFacts {
   // Offset and memory alignment of direct I/O, by statx on a file there; 0: none; nothing: unknown.
   std::optional<std::uint64_t> direct_alignment;
 };
+
+// The first directory that one before it names too, in whatever spelling; nothing: none does.
+std::optional<std::string> named_twice(const std::vector<std::string>& directories);
 
 // Throws SystemError when `directory` cannot be looked at. Creates nothing.
 DriveFacts read_drive_facts(const std::string& directory);

@@ -19,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Not a measure of anything: a test that would wait for ever ends with what the process has said.
+constexpr auto patience = std::chrono::minutes(4);
+
 std::string text_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -94,16 +97,23 @@ bool Process::wait_for_output(const std::string& text) { return wait_for(text, o
 bool Process::wait_for_error(const std::string& text) { return wait_for(text, err_); }
 
 bool Process::wait_for(const std::string& text, const fs::path& file) {
-  for (;;) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < deadline) {
     const bool runs = is_running();
     if (text_of(file).find(text) != std::string::npos) return true;
     if (!runs) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  return false;
 }
 
 ProcessResult Process::wait() {
-  if (id_ > 0) ::waitpid(std::exchange(id_, -1), &status_, 0);
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (is_running()) {
+    if (std::chrono::steady_clock::now() > deadline)
+      throw std::runtime_error("a process does not end; it has said:\n" + out() + err());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
   ProcessResult result;
   if (WIFEXITED(status_)) result.exit_code = WEXITSTATUS(status_);
   if (WIFSIGNALED(status_)) result.signal = WTERMSIG(status_);

@@ -208,6 +208,14 @@ TEST(Drive, FollowsALinkToTheDriveItLeadsTo) {
             read_drive_facts(scratch.roots().proc.string()).mount_point);
 }
 
+TEST(Drive, IsNamedTwiceInWhateverSpelling) {
+  EXPECT_EQ(named_twice({}), std::nullopt);
+  EXPECT_EQ(named_twice({"/tmp", "/usr"}), std::nullopt);
+  EXPECT_EQ(named_twice({"/usr", "/tmp", "/tmp/"}), "/tmp/");
+  EXPECT_EQ(named_twice({"/usr/./lib/..", "/usr"}), "/usr");
+  EXPECT_EQ(named_twice({"/not/there", "/not/there/"}), "/not/there/");
+}
+
 TEST(Drive, ThrowsWithTheNameOfWhatIsNotThereOrNoDirectory) {
   FakeSystem scratch;
   scratch.put("proc/file", "x");
