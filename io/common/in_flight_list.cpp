@@ -27,6 +27,7 @@ std::size_t InFlightList::begin(const Piece& piece, std::int64_t now_ns) {
 void InFlightList::end(std::size_t place, std::int64_t now_ns) {
   entries_[place].active = nullptr;
   free_.push_back(place);
+  last_end_ns_ = now_ns;
   last_news_ns_ = now_ns;
 }
 
@@ -35,7 +36,7 @@ std::int64_t InFlightList::due_ns(const Entry& entry, std::int64_t stall_ns) con
 }
 
 StallCheck InFlightList::check(std::int64_t now_ns, std::int64_t stall_ns) {
-  StallCheck result = {.next_ns = now_ns + stall_ns, .stalled_seconds = {}, .in_flight = {}};
+  StallCheck result = {.next_ns = now_ns + stall_ns, .silent_seconds = {}, .in_flight = {}};
   std::int64_t oldest_ns = now_ns;
   bool due = false;
   for (const Entry& entry : entries_) {
@@ -48,9 +49,17 @@ StallCheck InFlightList::check(std::int64_t now_ns, std::int64_t stall_ns) {
   for (Entry& entry : entries_) entry.told = entry.told || entry.since_ns + stall_ns <= now_ns;
   last_news_ns_ = now_ns;
   result.next_ns = now_ns;  // the others' turns follow from what has just been told
-  result.stalled_seconds = seconds(now_ns - oldest_ns);
+  result.silent_seconds = seconds(now_ns - std::max(oldest_ns, last_end_ns_));
   result.in_flight = describe(now_ns);
   return result;
+}
+
+// What began or ended since the pause stays where it is: nothing lies in the future.
+void InFlightList::forget_pause(std::int64_t pause_ns, std::int64_t now_ns) {
+  const auto shift = [&](std::int64_t& at_ns) { at_ns = std::min(at_ns + pause_ns, now_ns); };
+  for (Entry& entry : entries_) shift(entry.since_ns);
+  shift(last_end_ns_);
+  shift(last_news_ns_);
 }
 
 std::string InFlightList::describe(std::int64_t now_ns) const {

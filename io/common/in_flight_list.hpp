@@ -16,8 +16,9 @@ namespace strata {
 
 struct StallCheck {
   std::int64_t next_ns = 0;  // when to look again
-  // Set when somebody is to be told: how long the oldest has been out, and all that are.
-  std::optional<double> stalled_seconds;
+  // Set when somebody is to be told: for how long something was out and nothing came back, and all
+  // that is out.
+  std::optional<double> silent_seconds;
   std::string in_flight;
 };
 
@@ -31,6 +32,8 @@ class InFlightList {
   // A piece that is out for `stall_ns` is reported once, and all of them again each time that
   // `stall_ns` pass with nothing reported and nothing ended.
   StallCheck check(std::int64_t now_ns, std::int64_t stall_ns);
+  // Nobody's time ran for `pause_ns` until now.
+  void forget_pause(std::int64_t pause_ns, std::int64_t now_ns);
 
  private:
   struct Entry {
@@ -45,6 +48,7 @@ class InFlightList {
 
   std::vector<Entry> entries_;
   std::vector<std::size_t> free_;
+  std::int64_t last_end_ns_ = 0;
   std::int64_t last_news_ns_ = 0;  // the last end or report
 };
 

@@ -27,6 +27,7 @@ struct ActiveRequest {
   std::uint64_t cut = 0;           // bytes handed out as pieces
   int in_flight = 0;               // pieces handed out and not finished
   bool queued = false;
+  bool refused = false;  // by us: `failure` has the reason only, not yet the facts
   // Cancelled: pieces in flight are not tried again. Written under the mutex, read without.
   std::atomic<bool> given_up = false;
   ActiveRequest* next = nullptr;  // in the list that holds it

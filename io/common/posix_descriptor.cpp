@@ -1,10 +1,13 @@
 #include "io/common/posix_descriptor.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "strata/core/error.hpp"
 
 namespace strata {
 
@@ -24,6 +27,16 @@ PosixDescriptor::PosixDescriptor(PosixDescriptor&& other) noexcept
 PosixDescriptor& PosixDescriptor::operator=(PosixDescriptor&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   return *this;
+}
+
+struct stat PosixDescriptor::regular_file_facts(std::string_view action,
+                                                const std::string& path) const {
+  struct stat facts = {};
+  check(::fstat(descriptor_, &facts), "inspect", path);
+  if (S_ISDIR(facts.st_mode)) throw SystemError(action, path, EISDIR);
+  if (!S_ISREG(facts.st_mode))
+    throw SystemError(fmt::format("{} (no regular file)", action), path, EINVAL);
+  return facts;
 }
 
 int PosixDescriptor::close() {

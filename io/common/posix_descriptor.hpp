@@ -3,7 +3,10 @@
 //
 // Thread contract: none of its own.
 
+#include <sys/stat.h>
+
 #include <string>
+#include <string_view>
 
 namespace strata {
 
@@ -17,6 +20,8 @@ class PosixDescriptor {
   PosixDescriptor& operator=(PosixDescriptor&& other) noexcept;
 
   int get() const { return descriptor_; }
+  // Throws SystemError: EISDIR or EINVAL for what is no regular file.
+  struct stat regular_file_facts(std::string_view action, const std::string& path) const;
   // Closes it now; 0, or what the kernel had to say about earlier writes.
   int close();
 

@@ -20,7 +20,14 @@ namespace {
 
 constexpr std::uint64_t usual_alignment = 4096;
 
-int open_flags(OpenMode mode) { return mode == OpenMode::read_only ? O_RDONLY : O_RDWR | O_CREAT; }
+// Non-blocking, so that a FIFO in its place cannot hang us.
+int open_flags(OpenMode mode) {
+  return O_NONBLOCK | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR | O_CREAT);
+}
+
+void clear_flags(int descriptor, int flags) {
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~flags);
+}
 
 bool in_memory(int descriptor) {
   struct statfs system = {};
@@ -38,6 +45,18 @@ std::uint64_t direct_alignment(int descriptor) {
   return std::max<std::uint64_t>(facts.stx_dio_offset_align, facts.stx_dio_mem_align);
 }
 
+// ext2 and ext3 have no fallocate(). The C library then writes a byte into every block, which
+// O_DIRECT does not take; what it leaves in the page cache is not to meet direct transfers.
+int allocate_by_writing(int descriptor, std::uint64_t bytes) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  ::fcntl(descriptor, F_SETFL, flags & ~O_DIRECT);
+  int error_number = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  if (error_number == 0 && ::fsync(descriptor) != 0) error_number = errno;
+  ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  ::fcntl(descriptor, F_SETFL, flags);
+  return error_number;
+}
+
 int allocate(int descriptor, std::uint64_t bytes) {
   int result = -1;
   do {
@@ -45,7 +64,7 @@ int allocate(int descriptor, std::uint64_t bytes) {
   } while (result != 0 && errno == EINTR);
   if (result == 0) return 0;
   if (errno != EOPNOTSUPP) return errno;
-  return ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  return allocate_by_writing(descriptor, bytes);
 }
 
 }  // namespace
@@ -61,6 +80,8 @@ PosixFile::PosixFile(const std::string& path, OpenMode mode, Caching caching)
     descriptor_ = PosixDescriptor::open(path, open_flags(mode));
   }
   check(descriptor(), "open", path);
+  descriptor_.regular_file_facts("open", path);
+  clear_flags(descriptor(), O_NONBLOCK);  // the ring would not wait for a regular file either
   if (direct_) settle_caching();
 }
 
@@ -78,8 +99,7 @@ void PosixFile::settle_caching() {
 }
 
 void PosixFile::become_buffered(std::string note) {
-  const int flags = ::fcntl(descriptor(), F_GETFL);
-  ::fcntl(descriptor(), F_SETFL, flags & ~O_DIRECT);
+  clear_flags(descriptor(), O_DIRECT);
   direct_ = false;
   alignment_ = 1;
   note_ = std::move(note);

@@ -43,10 +43,7 @@ PosixDescriptor open_or_throw(const std::string& path, int flags) {
 
 std::uint64_t regular_file_bytes(const PosixDescriptor& file, const std::string& path,
                                  std::uint64_t bytes_max) {
-  Facts facts = {};
-  check(::fstat(file.get(), &facts), "inspect", path);
-  if (S_ISDIR(facts.st_mode)) throw SystemError("read", path, EISDIR);
-  if (!S_ISREG(facts.st_mode)) throw SystemError("read (no regular file)", path, EINVAL);
+  const Facts facts = file.regular_file_facts("read", path);
   const auto bytes = static_cast<std::uint64_t>(facts.st_size);
   if (bytes <= bytes_max) return bytes;
   throw SystemError(

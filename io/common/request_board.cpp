@@ -66,6 +66,7 @@ void RequestBoard::enqueue(const IoRequest& request) {
   const auto* file = files_.find(request.file);
   active.file = file == nullptr ? nullptr : *file;
   active.failure = refusal(request, active.file.get());
+  active.refused = !active.failure.ok();
   active.sequence = ++sequence_;
   active.epoch = epochs_.begin();
   active.cut = 0;
@@ -93,7 +94,8 @@ std::size_t RequestBoard::cancel(const IoCompletion& completion) {
 
 void RequestBoard::give_up(ActiveRequest& active) {
   active.given_up = true;
-  active.failure = {0, ECANCELED, failure_message(active.request, *active.file, "it was given up")};
+  active.refused = true;
+  active.failure = {0, ECANCELED, "it was given up"};
   if (active.in_flight == 0) active.next = std::exchange(to_settle_, &active);
 }
 
@@ -165,11 +167,8 @@ void RequestBoard::finish(Piece& piece) {
 }
 
 void RequestBoard::complete(ActiveRequest& active, Lock& lock) {
-  IoResult result = std::move(active.failure);
-  result.bytes = result.ok() ? active.request.bytes : 0;
-  IoCompletion* completion = active.request.completion;
   lock.unlock();
-  completion->complete(result);
+  active.request.completion->complete(result_of(active));
   lock.lock();
   if (active.file != nullptr) --active.file->pending;
   active.file = nullptr;
@@ -179,9 +178,23 @@ void RequestBoard::complete(ActiveRequest& active, Lock& lock) {
   settled_.notify_all();
 }
 
+// Not under the mutex: the message asks the file system, which may not answer for long.
+IoResult RequestBoard::result_of(ActiveRequest& active) {
+  IoResult result = std::move(active.failure);
+  result.bytes = result.ok() ? active.request.bytes : 0;
+  if (active.refused && active.file != nullptr)
+    result.message = failure_message(active.request, *active.file, result.message);
+  return result;
+}
+
 StallCheck RequestBoard::check_stall(std::int64_t now_ns, std::int64_t stall_ns) {
   const Lock lock(mutex_);
   return in_flight_.check(now_ns, stall_ns);
+}
+
+void RequestBoard::forget_pause(std::int64_t pause_ns, std::int64_t now_ns) {
+  const Lock lock(mutex_);
+  in_flight_.forget_pause(pause_ns, now_ns);
 }
 
 void RequestBoard::stop() {

@@ -46,7 +46,9 @@ class RequestBoard {
   void stop();
   bool stopped() const;
 
+  // As InFlightList has them.
   StallCheck check_stall(std::int64_t now_ns, std::int64_t stall_ns);
+  void forget_pause(std::int64_t pause_ns, std::int64_t now_ns);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -59,6 +61,7 @@ class RequestBoard {
   void settle_waiting(Lock& lock);
   Piece cut(ActiveRequest& active);
   void complete(ActiveRequest& active, Lock& lock);
+  static IoResult result_of(ActiveRequest& active);
 
   const std::uint64_t chunk_bytes_;
 

@@ -47,7 +47,7 @@ void check_range(std::string_view name, std::uint64_t value, std::uint64_t low,
 IoResult refusal(const IoRequest& request, const OpenFile* file) {
   if (file == nullptr) return {0, EBADF, not_open(request)};
   const auto refuse = [&](int error_number, const std::string& reason) {
-    return IoResult{0, error_number, failure_message(request, *file, reason)};
+    return IoResult{0, error_number, reason};
   };
   if (request.op == IoOp::write && !file->writable())
     return refuse(EBADF, "the file was opened read-only");

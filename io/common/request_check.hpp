@@ -6,7 +6,8 @@
 
 namespace strata {
 
-// A failure with the facts, or an ok result. `file` is nullptr when the request's file is not open.
+// An ok result, or a failure whose message is the reason: failure_message() makes a sentence of it.
+// Where the request's file is not open, `file` is nullptr and the message has all that is known.
 IoResult refusal(const IoRequest& request, const OpenFile* file);
 
 // Throws ConfigError naming the option.

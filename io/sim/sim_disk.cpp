@@ -54,6 +54,11 @@ void SimDisk::cut_power() {
   power_fails_at_ = std::numeric_limits<std::uint64_t>::max();
 }
 
+void SimDisk::power_fails_at(std::uint64_t change) {
+  const Lock lock(mutex_);
+  power_fails_at_ = change;
+}
+
 std::shared_ptr<SimInode> SimDisk::open(const std::string& path, OpenMode mode) {
   const Lock lock(mutex_);
   if (mode == OpenMode::read_write_create) return open_or_create(path, "open");

@@ -37,6 +37,7 @@ class SimDisk : public FileSystem {
   int sync(SimInode& file);                       // 0 or an errno
 
   void cut_power();
+  void power_fails_at(std::uint64_t change);
   std::uint64_t changes() const;
 
   bool exists(const std::string& path) const override;

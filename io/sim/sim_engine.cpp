@@ -80,6 +80,7 @@ class SimulatedEngine : public SimEngine {
   FileSystem& file_system() override { return disk_; }
   std::string describe() const override;
   void cut_power() override;
+  void power_fails_at(std::uint64_t change) override;
   std::uint64_t changes() const override { return disk_.changes(); }
 
  private:
@@ -142,6 +143,11 @@ std::string SimulatedEngine::describe() const {
 void SimulatedEngine::cut_power() {
   board_.drain();
   disk_.cut_power();
+}
+
+void SimulatedEngine::power_fails_at(std::uint64_t change) {
+  board_.drain();
+  disk_.power_fails_at(change);
 }
 
 void SimulatedEngine::run() {

@@ -4,8 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "io/common/awaited_transfer.hpp"
 #include "io/store/aligned_memory.hpp"
-#include "io/store/awaited_transfer.hpp"
 #include "io/store/checksum.hpp"
 #include "io/store/store_files.hpp"
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "io/store/awaited_transfer.hpp"
+#include "io/common/awaited_transfer.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -161,8 +161,7 @@ void ShardStore::transfer(IoOp op, int tile, std::span<std::byte> memory) {
 
 std::uint64_t DriveStore::allocated_bytes() const {
   std::uint64_t bytes = 0;
-  for (const StorePart& part : parts_)
-    bytes += engine_.info(part.tiles()).allocated_bytes;
+  for (const StorePart& part : parts_) bytes += engine_.info(part.tiles()).allocated_bytes;
   return bytes;
 }
 

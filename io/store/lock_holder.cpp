@@ -22,9 +22,12 @@ bool parse(const std::string& text, LockLine& line) {
                      &line.device_major, &line.device_minor, &line.inode) == 5;
 }
 
-bool is_lock_of(const LockLine& line, const struct stat& facts) {
-  return std::string_view(line.kind) == "FLOCK" && line.inode == facts.st_ino &&
-         line.device_major == major(facts.st_dev) && line.device_minor == minor(facts.st_dev);
+bool may_be_lock_of(const LockLine& line, ino_t inode) {
+  return std::string_view(line.kind) == "FLOCK" && line.inode == inode;
+}
+
+bool is_on(const LockLine& line, dev_t device) {
+  return line.device_major == major(device) && line.device_minor == minor(device);
 }
 
 }  // namespace
@@ -34,11 +37,18 @@ LockHolder lock_holder(const std::string& path) {
   if (::stat(path.c_str(), &facts) != 0) return {};
   std::ifstream locks("/proc/locks");
   if (!locks) return {};
+  return lock_holder(locks, facts.st_dev, facts.st_ino);
+}
+
+LockHolder lock_holder(std::istream& locks, dev_t device, ino_t inode) {
+  LockHolder holder = {Holder::nobody, 0};
   for (std::string text; std::getline(locks, text);) {
     LockLine line;
-    if (parse(text, line) && is_lock_of(line, facts)) return {Holder::somebody, line.process};
+    if (!parse(text, line) || !may_be_lock_of(line, inode)) continue;
+    if (is_on(line, device)) return {Holder::somebody, line.process};
+    holder = {Holder::unknown, 0};
   }
-  return {Holder::nobody, 0};
+  return holder;
 }
 
 }  // namespace strata

@@ -22,6 +22,7 @@ class StoreOpener {
     check_is_made();
     std::vector<StorePart> parts;
     parts.push_back(StorePart::open(engine_, path_));
+    make_names_durable();
     PartText first = read_first();
     open_others(first, parts);
     Manifest manifest = read_manifest(files_, first, path_);
@@ -41,6 +42,11 @@ class StoreOpener {
     if (!files_.exists(part_file(path_, PartFiles::description)))
       throw FormatError(fmt::format("{} is no store: it has no store.json", path_));
   }
+
+  // Whoever used it last may have died between a rename and its flush. What is believed here
+  // decides which places are free: a power cut must not bring back the manifest that still needs
+  // them.
+  void make_names_durable() { files_.sync_directory(path_); }
 
   PartText read_first() const {
     PartText first = read_description(files_, path_);

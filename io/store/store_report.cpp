@@ -103,7 +103,7 @@ void StoreReport::add_owner() {
     case Holder::nobody:
       return add("owner", "none: no process here holds its lock");
     case Holder::unknown:
-      return add("owner", "unknown");
+      return add("owner", "unknown: the kernel does not tell here who holds its lock");
     case Holder::somebody:
       return add("owner", fmt::format("process {}, alive", owner.process));
   }

@@ -6,6 +6,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/plain_file.hpp"
 #include "strata/measure/nvme_report.hpp"
+#include "strata/measure/pass_report.hpp"
 
 namespace strata {
 namespace {
@@ -16,13 +17,18 @@ struct Files {
   std::string a, b;
 };
 
-NvmeReport read_report(const std::string& path) {
-  return nvme_report_from_json(read_text_file(path, report_bytes_max), path);
+std::string compared(const Files& files) {
+  const std::string a = read_text_file(files.a, report_bytes_max);
+  const std::string b = read_text_file(files.b, report_bytes_max);
+  if (is_pass_report(a) || is_pass_report(b))
+    return compare_pass_reports(pass_report_from_json(a, files.a),
+                                pass_report_from_json(b, files.b));
+  return compare_nvme_reports(nvme_report_from_json(a, files.a), nvme_report_from_json(b, files.b));
 }
 
 int compare(const Files& files) {
-  const NvmeReport a = read_report(files.a), b = read_report(files.b);
-  fmt::print("A is {}, B is {}\n{}", files.a, files.b, compare_nvme_reports(a, b));
+  const std::string text = compared(files);
+  fmt::print("A is {}, B is {}\n{}", files.a, files.b, text);
   return 0;
 }
 
@@ -30,7 +36,7 @@ int compare(const Files& files) {
 
 void add_bench_compare(CLI::App& bench, Action& action) {
   CLI::App* command =
-      bench.add_subcommand("compare", "Compare two reports that bench nvme --json wrote");
+      bench.add_subcommand("compare", "Compare two reports of one kind that --json wrote");
   auto files = std::make_shared<Files>();
   command->add_option("a", files->a, "The report to compare with")
       ->required()

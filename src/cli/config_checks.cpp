@@ -10,16 +10,15 @@
 #include "config_keys.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/topology/drive.hpp"
 #include "strata/train/planned_run.hpp"
 
 namespace strata {
 namespace {
 
 void check_nvme_paths(const OffloadConfig& offload) {
-  std::vector<std::string> paths = offload.nvme_paths;
-  std::ranges::sort(paths);
-  const auto twice = std::ranges::adjacent_find(paths);
-  if (twice == paths.end()) return;
+  const auto twice = named_twice(offload.nvme_paths);
+  if (!twice) return;
   throw ConfigError(fmt::format("offload.nvme_paths names {} twice: name each drive once", *twice));
 }
 
@@ -110,7 +109,8 @@ void check_config(const RunConfig& config) {
         "\"no\"");
   }
   check_schedule(config);
-  update_order(config);  // Throws when it contradicts another key.
+  update_order(config);      // Throws when it contradicts another key,
+  optimizer_config(config);  // and so does this.
   check_tile(config.offload);
   check_nvme(config.offload);
   check_nvme_paths(config.offload);

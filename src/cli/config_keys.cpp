@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "config_choices.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
@@ -97,38 +98,6 @@ ConfigKey tiers(std::string name, auto field, std::string doc) {
 }
 
 template <typename T>
-struct Choices {
-  std::vector<std::pair<std::string, T>> names;
-  std::vector<std::pair<std::string, T>> aliases;  // accepted, not advertised
-  std::vector<std::pair<std::string, std::string>>
-      refusals;  // known names that cannot be had, with the reason
-
-  std::string joined() const {
-    std::string text;
-    for (const auto& [name, unused] : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-  }
-  T parse(const ConfigValue& value) const {
-    const std::string text = value.text();
-    for (const auto* list : {&names, &aliases}) {
-      for (const auto& [name, choice] : *list) {
-        if (name == text) return choice;
-      }
-    }
-    for (const auto& [name, reason] : refusals) {
-      if (name == text) value.fail(fmt::format("'{}' is not supported: {}", text, reason));
-    }
-    value.fail(fmt::format("'{}' is not one of {}", text, joined()));
-  }
-  std::string name_of(const T& choice) const {
-    for (const auto& [name, known] : names) {
-      if (known == choice) return yaml_text(name);
-    }
-    return "null";
-  }
-};
-
-template <typename T>
 ConfigKey choice(std::string name, auto field, Choices<T> choices, std::string doc) {
   return {
       std::move(name), "one of " + choices.joined(), std::move(doc),
@@ -157,43 +126,6 @@ ConfigKey data_seed(std::string name, std::string doc) {
           }};
 }
 
-const Choices<RowLayout> layouts{
-    .names = {{"windows", RowLayout::windows},
-              {"packed", RowLayout::packed},
-              {"separate", RowLayout::separate}},
-    .aliases = {{"true", RowLayout::packed}, {"false", RowLayout::separate}},
-    .refusals = {}};
-
-const Choices<ScheduleKind> schedules{
-    .names = {{"linear", ScheduleKind::linear},
-              {"cosine", ScheduleKind::cosine},
-              {"constant", ScheduleKind::constant},
-              {"constant_with_warmup", ScheduleKind::constant_with_warmup},
-              {"warmup_stable_decay", ScheduleKind::warmup_stable_decay}},
-    .aliases = {},
-    .refusals = {
-        {"cosine_with_min_lr", "use cosine with lr_scheduler_kwargs.min_lr_ratio, the same curve"},
-        {"cosine_warmup_with_min_lr", "use cosine with lr_scheduler_kwargs.min_lr_ratio"},
-        {"cosine_with_restarts", "restarts are not implemented; use cosine"},
-        {"polynomial", "it is not implemented; use linear (power 1) or cosine"},
-        {"inverse_sqrt", "it is not implemented; use cosine or constant_with_warmup"},
-        {"reduce_lr_on_plateau", "the rate must be known before the run; use a fixed schedule"},
-        {"greedy", "the rate must be known before the run; use a fixed schedule"}}};
-
-const Choices<bool> eval_strategies{
-    .names = {{"no", false}, {"steps", true}},
-    .aliases = {{"false", false}, {"off", false}},
-    .refusals = {{"epoch", "evaluation follows steps; use steps with eval_steps"},
-                 {"best", "evaluation follows steps; use steps with eval_steps"}}};
-
-const Choices<NonFinitePolicy> non_finite_policies{
-    .names = {{"stop", NonFinitePolicy::stop}, {"skip_step", NonFinitePolicy::skip_step}},
-    .aliases = {},
-    .refusals = {}};
-
-const Choices<KernelsKind> kernel_kinds{
-    .names = {{"cpu", KernelsKind::cpu}, {"ref", KernelsKind::ref}}, .aliases = {}, .refusals = {}};
-
 const IntegerRange from_zero{.low = 0}, from_one{.low = 1};
 const IntegerRange slots{.low = 1, .high = 1024}, threads{.low = 0, .high = 4096};
 const NumberRange any_positive{.low = 0, .low_bound = Bound::exclusive}, not_negative{};
@@ -207,6 +139,9 @@ std::vector<ConfigKey> data_keys() {
            "Where metrics, the resolved config and the export go."),
       optional_path("export_dir", at(&C::export_dir),
                     "Where the final weights go; null: `output_dir`/export."),
+      choice<std::optional<DType>>("export_dtype", at(&C::export_dtype), export_dtypes,
+                                   "Elements of the export; null: the working weights as they "
+                                   "are. fp32: the master weights."),
       paths("dataset", at(&C::dataset), "Token shards to train on, made by `strata prepare`."),
       paths("eval_dataset", at(&C::eval_dataset), "Held-out token shards."),
       integer("cutoff_len", at(&C::cutoff_len), {.low = 2, .high = 1 << 24}, "Tokens per row."),
@@ -237,13 +172,30 @@ std::vector<ConfigKey> length_keys() {
 std::vector<ConfigKey> optimizer_keys() {
   using C = RunConfig;
   return {
+      choice<UpdateRule>("optim", at(&C::optim), optimizers,
+                         "The optimizer: AdamW, Adam with coupled decay, SGD with momentum, Lion. "
+                         "transformers' names of them are accepted (`adamw_torch` ...)."),
+      choice<MasterFormat>(
+          "optimizer_master", at(&C::optimizer_master), master_formats,
+          "How the fp32 master weights are kept: whole, or *split* into the bf16 working weight "
+          "and the 16 low bits beside it: 2 bytes fewer per parameter, the same bits. split needs "
+          "bf16: true."),
+      choice<DType>(
+          "optimizer_moments", at(&C::optimizer_moments), moment_formats,
+          "Format of the optimizer's moments. bf16 and q8 (8 bits, a scale per 256 elements) are "
+          "*approximate*: rounded at random by `seed`, they change the result a little."),
       number("learning_rate", at(&C::learning_rate), not_negative, "Peak learning rate."),
       number("weight_decay", at(&C::weight_decay), not_negative,
-             "Decoupled decay; norms and biases are exempt."),
-      number("adam_beta1", at(&C::adam_beta1), beta, "AdamW's first-moment decay."),
-      number("adam_beta2", at(&C::adam_beta2), beta, "AdamW's second-moment decay."),
+             "Decay of the weights, decoupled with adamw and lion, added to the gradient with adam "
+             "and sgd; norms and biases are exempt."),
+      number("adam_beta1", at(&C::adam_beta1), beta,
+             "Decay of the first moment (adamw, adam), or Lion's first beta."),
+      number("adam_beta2", at(&C::adam_beta2), beta,
+             "Decay of the second moment (adamw, adam), or of Lion's one."),
       number("adam_epsilon", at(&C::adam_epsilon), not_negative,
-             "AdamW's epsilon, outside the root."),
+             "Epsilon of adamw and adam, outside the root."),
+      number("sgd_momentum", at(&C::sgd_momentum), beta,
+             "Momentum of sgd; 0, as in transformers: none."),
       number("max_grad_norm", at(&C::max_grad_norm), not_negative,
              "Global norm over all tiers to which gradients are clipped; 0: no clipping."),
       choice<ScheduleKind>("lr_scheduler_type", at(&C::lr_scheduler_type), schedules,
@@ -258,7 +210,9 @@ std::vector<ConfigKey> run_keys() {
   return {
       boolean("bf16", at(&C::bf16),
               "bf16 compute; false: fp32. Master weights are fp32 either way."),
-      seed("seed", "Seed of the data order unless `data_seed` is given."),
+      seed("seed",
+           "Seed of the data order unless `data_seed` is given, and of the rounding of approximate "
+           "moments."),
       data_seed("data_seed", "Seed of the data order; null: `seed`."),
       integer("logging_steps", at(&C::logging_steps), from_one,
               "Steps between lines on the terminal; `metrics.jsonl` has every step."),
@@ -295,11 +249,12 @@ std::vector<ConfigKey> tier_keys() {
   return {
       tiers("offload.weights", at(&O::weights), "Working weights."),
       tiers("offload.gradients", at(&O::gradients), "Gradients."),
-      tiers("offload.master", at(&O::master), "fp32 master weights; part of `offload.optimizer`."),
+      tiers("offload.master", at(&O::master),
+            "Master weights, or the low bits of split ones; part of `offload.optimizer`."),
       tiers("offload.moment1", at(&O::moment1),
-            "AdamW's first moment; part of `offload.optimizer`."),
+            "The optimizer's first moment; part of `offload.optimizer`."),
       tiers("offload.moment2", at(&O::moment2),
-            "AdamW's second moment; part of `offload.optimizer`."),
+            "The second moment of adamw and adam; part of `offload.optimizer`."),
       tiers("offload.activations", at(&O::activations), "Activations at block boundaries."),
   };
 }

@@ -17,14 +17,12 @@ std::vector<RecognisedKey> training_keys() {
   return {
       {"fp16*", off, "fp16 needs loss scaling, which Strata does not do; use bf16: true"},
       {"tf32", off, "the host computes in fp32 or bf16; remove it"},
-      {"pure_bf16", off, "master weights are fp32; use bf16: true"},
-      {"optim",
-       {"adamw", "adamw_torch", "adamw_torch_fused", "adamw_torch_xla", "adamw_apex_fused",
-        "adamw_hf"},
-       "the optimizer is AdamW with fp32 moments; use optim: adamw_torch"},
+      {"pure_bf16", off,
+       "masters keep the precision of fp32; use bf16: true, and optimizer_master: split for one "
+       "that adds 2 bytes to the weight"},
       {"optim_args", off,
-       "AdamW's arguments are adam_beta1, adam_beta2, adam_epsilon and weight_decay"},
-      {"optim_target_modules", off, "all weights are trained by AdamW; remove it"},
+       "the arguments are adam_beta1, adam_beta2, adam_epsilon, sgd_momentum and weight_decay"},
+      {"optim_target_modules", off, "all weights are trained by one optimizer; remove it"},
       {"gradient_checkpointing", only_true,
        "blocks are always recomputed from their boundary; set true or remove it"},
       {"gradient_checkpointing_kwargs", off,
@@ -155,11 +153,6 @@ std::vector<RecognisedKey> all_recognised() {
   return keys;
 }
 
-bool matches(const RecognisedKey& key, std::string_view name) {
-  if (!key.name.ends_with('*')) return key.name == name;
-  return name.starts_with(std::string_view(key.name).substr(0, key.name.size() - 1));
-}
-
 bool is_zero(const std::string& text) {
   double value = 1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -167,6 +160,11 @@ bool is_zero(const std::string& text) {
 }
 
 }  // namespace
+
+bool matches_name(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
 
 const std::vector<RenamedKey>& renamed_keys() {
   static const std::vector<RenamedKey> keys{
@@ -194,7 +192,7 @@ const std::vector<RecognisedKey>& recognised_keys() {
 
 const RecognisedKey* find_recognised(std::string_view name) {
   const auto found = std::ranges::find_if(
-      recognised_keys(), [&](const RecognisedKey& key) { return matches(key, name); });
+      recognised_keys(), [&](const RecognisedKey& key) { return matches_name(key.name, name); });
   return found == recognised_keys().end() ? nullptr : &*found;
 }
 

@@ -11,6 +11,9 @@
 
 namespace strata {
 
+// Whether `name` is `pattern`, or begins as one that ends in '*' does.
+bool matches_name(std::string_view pattern, std::string_view name);
+
 struct RenamedKey {
   std::string old_name, new_name;
 };

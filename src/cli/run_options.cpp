@@ -35,6 +35,7 @@ void print_plan(const RunConfig& config, const PlannedRun& run) {
   const double millions = static_cast<double>(run.model->num_parameters()) / 1e6;
   fmt::print("model    {} ({:.1f}M parameters, {} compute)\n", config.model_name_or_path.string(),
              millions, dtype_name(run.program.contribution_dtype));
+  fmt::print("optim    {}\n", describe(optimizer_config(config)));
   fmt::print("batch    {} x {} tokens x {} micro-batches\n", config.per_device_train_batch_size,
              config.cutoff_len, config.gradient_accumulation_steps);
   std::size_t ops = 0;

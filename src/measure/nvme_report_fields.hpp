@@ -2,8 +2,10 @@
 // The JSON of an NvmeReport, declared once: each struct's keys with the members they hold. Writing
 // and reading walk the same list, so what is written can be read.
 
+#include <string>
 #include <type_traits>
 
+#include "report_fields.hpp"
 #include "strata/measure/nvme_report.hpp"
 
 namespace strata {
@@ -89,9 +91,21 @@ void list_fields(Fields& fields, T& value) {
   if constexpr (std::is_same_v<Plain, NvmeReport>) list_report_fields(fields, value);
 }
 
-template <class T>
-concept HasNvmeFields = std::is_same_v<T, DriveFacts> || std::is_same_v<T, NvmeResult> ||
-    std::is_same_v<T, SustainedResult> || std::is_same_v<T, NvmeReport>;
+template <>
+inline constexpr bool has_report_fields<DriveFacts> = true;
+template <>
+inline constexpr bool has_report_fields<NvmeResult> = true;
+template <>
+inline constexpr bool has_report_fields<SustainedResult> = true;
+template <>
+inline constexpr bool has_report_fields<NvmeReport> = true;
+template <>
+inline constexpr bool is_report_choice<NvmePattern> = true;
+
+inline std::string_view choice_name(NvmePattern pattern) { return nvme_pattern_name(pattern); }
+inline void parse_choice(const std::string& text, NvmePattern& pattern) {
+  pattern = parse_nvme_pattern(text);
+}
 
 inline constexpr const char* nvme_report_format = "strata-nvme-bench";
 

@@ -83,6 +83,14 @@ UpdateRule parse_update_rule(std::string_view name) {
 
 bool is_exact(const OptimizerConfig& config) { return config.moments == DType::f32; }
 
+std::string describe(const OptimizerConfig& config) {
+  return fmt::format("{}, master {} (exact), moments {} ({}), {:.4g} bytes of state per parameter",
+                     update_rule_name(config.rule),
+                     config.master == MasterFormat::split ? "split" : "fp32",
+                     config.moments == DType::f32 ? "fp32" : dtype_name(config.moments),
+                     is_exact(config) ? "exact" : "approximate", state_bytes_per_parameter(config));
+}
+
 std::vector<StateShard> state_shards(const OptimizerConfig& config) {
   const DType master = config.master == MasterFormat::split ? DType::u16 : DType::f32;
   std::vector<StateShard> shards = {{Role::master, master}, {Role::moment1, config.moments}};

@@ -9,8 +9,8 @@
 
 namespace strata {
 
-// Updates stage new weights apart from the slots that fetches use: sharing them, the next forward
-// would wait for all updates.
+// Updates stage weights, new ones and those of split masters that they read, apart from the slots
+// that fetches use: sharing them, the next forward would wait for all updates.
 SlotPurpose state_staging(Role role) {
   switch (role) {
     case Role::weight:
@@ -33,10 +33,9 @@ Region Emitter::tile_slot(TileRef what, SlotPurpose purpose) {
   const Shard& shard = program_.shard(what.shard);
   const DType dtype =
       what.content == Content::contribution ? program_.contribution_dtype : shard.dtype;
-  const auto bytes = what.tile < 0
-                         ? static_cast<std::uint64_t>(shard.bytes())
-                         : static_cast<std::uint64_t>(program_.tile_count(what.shard, what.tile) *
-                                                      dtype_bytes(dtype));
+  const std::int64_t count =
+      what.tile < 0 ? shard.count : program_.tile_count(what.shard, what.tile);
+  const auto bytes = static_cast<std::uint64_t>(storage_bytes(dtype, count));
   return layout_.ring(purpose, what.tile < 0 ? bytes : slot_bytes(what.shard, dtype))
       .take(what, bytes)
       .part(0, bytes);
@@ -61,7 +60,7 @@ std::uint64_t Emitter::slot_bytes(ShardId shard, DType dtype) const {
   std::int64_t most = 0;
   for (const Shard& other : program_.shards)
     if (other.role == program_.shard(shard).role) most = std::max(most, other.count);
-  return static_cast<std::uint64_t>(std::min(most, program_.tile_elements) * dtype_bytes(dtype));
+  return static_cast<std::uint64_t>(storage_bytes(dtype, std::min(most, program_.tile_elements)));
 }
 
 std::pair<OpKind, Lane> Emitter::route(const Region& source, const Region& target, Group group) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "strata/core/error.hpp"
+
 namespace strata {
 namespace {
 
@@ -33,30 +35,27 @@ Tier Emitter::update_engine(const Segment& s) const {
   return resident ? Tier::device : Tier::host;
 }
 
-// Uses of an update segment, in order: gradient (read), master, moment1, moment2 (update), weight
-// (produce).
 void Emitter::update(const Segment& s) {
   const SegmentId outer = std::exchange(current_, s.id);
   const Tier engine = update_engine(s);
   std::vector<Operand> operands;
-  for (const Use& use : s.uses) {
-    switch (use.access) {
-      case Access::read:
-        operands.push_back(gradient_operand(use, engine));
-        break;
-      case Access::update:
-        operands.push_back(state_operand(use, engine));
-        break;
-      default:
-        operands.push_back(weight_operand(use, engine));
-        break;
-    }
-  }
+  for (const Use& use : s.uses) operands.push_back(update_operand(use, engine));
   operands.push_back(update_gate(s, engine));
   add(OpKind::update, engine == Tier::device ? Lane::compute : Lane::update, operands);
   for (const Operand& operand : operands)
     if (operand.access != Access::read) send_home(operand);
   current_ = outer;
+}
+
+Operand Emitter::update_operand(const Use& use, Tier engine) {
+  switch (program_.shard(use.shard).role) {
+    case Role::gradient:
+      return gradient_operand(use, engine);
+    case Role::weight:
+      return weight_operand(use, engine);
+    default:
+      return state_operand(use, engine);
+  }
 }
 
 Operand Emitter::gradient_operand(const Use& use, Tier engine) {
@@ -81,17 +80,21 @@ Region Emitter::gradient_on_host(TileRef what) {
   return tile_on_host(what, SlotPurpose::host_update_gradient, Group::state);
 }
 
+// Updated where it lives, or fetched to the host: on the device, only what lives there is updated.
 Operand Emitter::state_operand(const Use& use, Tier engine) {
   const TileRef what{use.shard, use.tile, Content::value};
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::update};
+  ensure(engine == Tier::host);
   return {what, tile_on_host(what, state_staging(program_.shard(use.shard).role), Group::state),
           Access::update};
 }
 
+// Copies of the weight that forward and backward fetched are out of date from here on.
 Operand Emitter::weight_operand(const Use& use, Tier engine) {
   const TileRef what{use.shard, use.tile, Content::value};
   layout_.forget(use.shard);
+  if (use.access == Access::update) return state_operand(use, engine);
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::produce};
   const SlotPurpose purpose =
@@ -103,7 +106,7 @@ Operand Emitter::weight_operand(const Use& use, Tier engine) {
 // squares.
 Operand Emitter::update_gate(const Segment& s, Tier engine) {
   if (policy_.update_order == UpdateOrder::during_backward) {
-    const Use& gradient = s.uses.front();
+    const Use& gradient = *program_.use_of(s, Role::gradient);
     return {{gradient.shard, gradient.tile, Content::partials},
             partials(gradient.shard, gradient.tile, Tier::host),
             Access::read};

@@ -46,9 +46,10 @@ class Emitter {
   // Optimizer.
   void norm(const Segment& segment);
   void update(const Segment& segment);
+  Operand update_operand(const Use& use, Tier engine);
+  Operand gradient_operand(const Use& use, Tier engine);
   Region gradient_on_host(TileRef what);
   Operand state_operand(const Use& use, Tier engine);
-  Operand gradient_operand(const Use& use, Tier engine);
   Operand weight_operand(const Use& use, Tier engine);
   Tier update_engine(const Segment& segment) const;
   Operand update_gate(const Segment& segment, Tier engine);

@@ -50,10 +50,13 @@ void ValueReplay::begin() {
                            plan_.homes[shard.id.index()].size(), program_.num_tiles(shard.id)));
       continue;
     }
-    for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile)
-      put({shard.id, tile, Content::value},
-          plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)],
-          truth(shard.id, tile).value);
+    for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile) {
+      const TileRef what{shard.id, tile, Content::value};
+      const Region& home = plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)];
+      if (home.bytes != tile_bytes(shard.id, tile))
+        complain(fmt::format("the home of {} has {} bytes", describe(what), home.bytes));
+      put(what, home, truth(shard.id, tile).value);
+    }
   }
 }
 
@@ -85,7 +88,7 @@ void ValueReplay::end_step() {
   }
   for (SegmentId id : sequence_->segments) {
     const Segment& s = program_.segment(id);
-    if (s.kind == SegmentKind::update && !truth(s.uses.front().shard, s.tile).updated)
+    if (s.kind == SegmentKind::update && !truth(updated_gradient(s).shard, s.tile).updated)
       complain(fmt::format("segment '{}' never runs", s.name));
   }
 }
@@ -279,26 +282,44 @@ void ValueReplay::update(const Op& op) {
   const Segment& s = program_.segment(op.segment);
   if (op.operands.size() != s.uses.size() + 1)
     return complain(op, "has operands other than its segment's uses");
-  const Tier engine = op.lane == Lane::compute ? Tier::device : Tier::host;
   for (std::size_t i = 0; i < s.uses.size(); ++i) {
     const Operand& operand = op.operands[i];
     if (operand.what.shard != s.uses[i].shard || operand.what.tile != s.tile)
       return complain(op, fmt::format("binds {} as operand {}", describe(operand.what), i));
-    if (operand.region.tier != engine)
-      complain(op, fmt::format("{} is out of the engine's reach", describe(operand.what)));
-    if (s.uses[i].access != Access::produce) expect_current(op, operand);
+    update_use(op, s.uses[i], operand);
   }
-  update_gate(op, s.uses.front());
-  Truth& first = truth(s.uses.front().shard, s.tile);
-  if (first.updated) complain(op, "updates a tile twice in a step");
-  first.updated = true;
-  if (first.contributions_added != contributions_expected(s.uses.front().shard))
+  const Use& gradient = updated_gradient(s);
+  update_gate(op, gradient);
+  Truth& tile = truth(gradient.shard, s.tile);
+  if (tile.updated) complain(op, "updates a tile twice in a step");
+  tile.updated = true;
+  if (tile.contributions_added != contributions_expected(gradient.shard))
     complain(op, "uses an incomplete gradient");
   for (std::size_t i = 0; i < s.uses.size(); ++i) {
     if (s.uses[i].access == Access::read) continue;
     truth(s.uses[i].shard, s.tile).value = next_version_++;
     put(op.operands[i].what, op.operands[i].region, truth(s.uses[i].shard, s.tile).value);
   }
+}
+
+void ValueReplay::update_use(const Op& op, const Use& use, const Operand& operand) {
+  const Tier engine = op.lane == Lane::compute ? Tier::device : Tier::host;
+  if (operand.region.tier != engine)
+    complain(op, fmt::format("{} is out of the engine's reach", describe(operand.what)));
+  if (operand.access != use.access)
+    complain(op,
+             fmt::format("reads or writes {} otherwise than its segment", describe(operand.what)));
+  if (operand.region.bytes != tile_bytes(use.shard, use.tile))
+    complain(op, fmt::format("has {} bytes of {}", operand.region.bytes, describe(operand.what)));
+  if (use.access != Access::produce) expect_current(op, operand);
+}
+
+const Use& ValueReplay::updated_gradient(const Segment& update) const {
+  return *program_.use_of(update, Role::gradient);
+}
+
+std::uint64_t ValueReplay::tile_bytes(ShardId shard, int tile) const {
+  return static_cast<std::uint64_t>(program_.tile_bytes(shard, tile));
 }
 
 void ValueReplay::update_gate(const Op& op, const Use& gradient) {
@@ -311,7 +332,7 @@ void ValueReplay::update_gate(const Op& op, const Use& gradient) {
   if (gate.what.content != Content::partials ||
       plan_.policy.update_order != UpdateOrder::during_backward)
     return complain(op, "is not held back by the norm");
-  expect(op, gate.what, gate.region, truth(gradient.shard, op.operands.front().what.tile).value);
+  expect(op, gate.what, gate.region, truth(gradient.shard, gradient.tile).value);
 }
 
 void ValueReplay::report(const Op& op) {

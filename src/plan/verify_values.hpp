@@ -46,6 +46,7 @@ class ValueReplay {
   void square(const Op& op);
   void norm(const Op& op);
   void update(const Op& op);
+  void update_use(const Op& op, const Use& use, const Operand& operand);
   void update_gate(const Op& op, const Use& gradient);
   void report(const Op& op);
 
@@ -58,6 +59,8 @@ class ValueReplay {
   Truth& truth(ShardId shard, int tile) { return truths_[{shard.value, tile}]; }
   Version current(const TileRef& what);
   int contributions_expected(ShardId shard) const;
+  const Use& updated_gradient(const Segment& update) const;
+  std::uint64_t tile_bytes(ShardId shard, int tile) const;
   void complain(const Op& op, const std::string& why);
   void complain(const std::string& why);
   std::string describe(const TileRef& what) const;

@@ -9,9 +9,10 @@
 namespace strata {
 namespace {
 
+bool is_moment(Role role) { return role == Role::moment1 || role == Role::moment2; }
+
 bool is_tiled(Role role) {
-  return role == Role::weight || role == Role::gradient || role == Role::master ||
-         role == Role::moment1 || role == Role::moment2;
+  return role == Role::weight || role == Role::gradient || role == Role::master || is_moment(role);
 }
 
 [[noreturn]] void refuse(const Segment& segment, const std::string& why) {
@@ -20,8 +21,7 @@ bool is_tiled(Role role) {
 
 // Whether a shard of this role exists before the first segment of a sequence.
 bool lives_before(Role role) {
-  return role == Role::weight || role == Role::master || role == Role::moment1 ||
-         role == Role::moment2 || role == Role::input;
+  return role == Role::weight || role == Role::master || is_moment(role) || role == Role::input;
 }
 
 class SequenceCheck {
@@ -50,6 +50,48 @@ class SequenceCheck {
   const Program& program_;
   std::vector<bool> written_;
 };
+
+void check_shard(const Shard& shard) {
+  const auto refuse_shard = [&](const std::string& why) {
+    throw ConfigError(fmt::format("program: shard '{}' {}", shard.name, why));
+  };
+  if (shard.count <= 0) refuse_shard(fmt::format("has {} elements", shard.count));
+  if (shard.dtype == DType::q8 && !is_moment(shard.role))
+    refuse_shard("is q8, the format of moments");
+  if (shard.dtype == DType::u16 && shard.role != Role::master)
+    refuse_shard("is u16, the format of a split master");
+}
+
+bool may_update(Access access, Role role) {
+  if (role == Role::gradient) return access == Access::read;
+  if (role == Role::weight) return access == Access::produce || access == Access::update;
+  return access == Access::update && (role == Role::master || is_moment(role));
+}
+
+// Uses of one tile of shards of one length, each of another role and used as its role is.
+void check_update_uses(const Program& program, const Segment& update) {
+  for (const Use& use : update.uses) {
+    const Shard& shard = program.shard(use.shard);
+    if (!may_update(use.access, shard.role) || program.use_of(update, shard.role) != &use)
+      refuse(update, fmt::format("'{}' is no operand of an update, or not so used", shard.name));
+    if (use.tile != update.tile || shard.block != update.block ||
+        shard.count != program.shard(update.uses.front().shard).count)
+      refuse(update, fmt::format("uses another tile of '{}'", shard.name));
+  }
+}
+
+void check_update(const Program& program, const Segment& update) {
+  check_update_uses(program, update);
+  for (const Role role : {Role::gradient, Role::master, Role::moment1, Role::weight})
+    if (program.use_of(update, role) == nullptr)
+      refuse(update, fmt::format("has no {}", role_name(role)));
+  const Use& weight = *program.use_of(update, Role::weight);
+  const bool is_split =
+      program.shard(program.use_of(update, Role::master)->shard).dtype == DType::u16;
+  const bool is_half =
+      weight.access == Access::update && program.shard(weight.shard).dtype == DType::bf16;
+  if (is_split && !is_half) refuse(update, "the master is split, but the weight is not its half");
+}
 
 }  // namespace
 
@@ -119,6 +161,12 @@ ShardId Program::find(Role role, int block, int micro_batch) const {
   return {};
 }
 
+const Use* Program::use_of(const Segment& update, Role role) const {
+  const auto found =
+      std::ranges::find(update.uses, role, [&](const Use& use) { return shard(use.shard).role; });
+  return found == update.uses.end() ? nullptr : &*found;
+}
+
 int Program::num_tiles(ShardId id) const {
   const Shard& s = shard(id);
   if (!is_tiled(s.role)) return 1;
@@ -134,20 +182,20 @@ std::int64_t Program::tile_count(ShardId id, int tile) const {
 }
 
 std::int64_t Program::tile_bytes(ShardId id, int tile) const {
-  return tile_count(id, tile) * dtype_bytes(shard(id).dtype);
+  return storage_bytes(shard(id).dtype, tile_count(id, tile));
 }
 
 void validate(const Program& program) {
   if (program.tile_elements <= 0 || program.tile_elements % norm_chunk_elements != 0)
     throw ConfigError(fmt::format("a tile of {} elements is no multiple of {}",
                                   program.tile_elements, norm_chunk_elements));
-  for (const Shard& shard : program.shards)
-    if (shard.count <= 0)
-      throw ConfigError(
-          fmt::format("program: shard '{}' has {} elements", shard.name, shard.count));
+  for (const Shard& shard : program.shards) check_shard(shard);
   for (const Sequence& sequence : program.sequences) {
     SequenceCheck check(program);
     for (SegmentId id : sequence.segments) check.see(program.segment(id));
+    for (SegmentId id : sequence.segments)
+      if (program.segment(id).kind == SegmentKind::update)
+        check_update(program, program.segment(id));
   }
 }
 

@@ -86,8 +86,12 @@ TensorView OpRunner::view(const Operand& operand) const {
     case Content::value:
       break;
   }
-  const DType dtype = program_.shard(operand.what.shard).dtype;
-  return {data, dtype, {bytes / dtype_bytes(dtype)}};
+  const auto [shard, tile, content] = operand.what;
+  const std::int64_t count =
+      tile < 0 ? program_.shard(shard).count : program_.tile_count(shard, tile);
+  const TensorView value{data, program_.shard(shard).dtype, {count}};
+  ensure(value.bytes() == bytes);
+  return value;
 }
 
 OpRunner::Bound OpRunner::bind(const Op& op, const Plan& plan, const NvmeTiles& nvme) const {
@@ -244,11 +248,8 @@ void OpRunner::update(const Op& op, const Bound& bound, StepState& step) {
   tile.segment = &segment;
   tile.block = segment.block;
   tile.begin = program_.tile_begin(op.operands[0].what.shard, segment.tile);
-  tile.gradient = bound.views[0];
-  tile.master = bound.views[1];
-  tile.moment1 = bound.views[2];
-  tile.moment2 = bound.views[3];
-  tile.weight = bound.views[4];
+  for (std::size_t i = 0; i + 1 < op.operands.size(); ++i)  // the last is the gate
+    tile.operand(program_.shard(op.operands[i].what.shard).role) = bound.views[i];
   const bool on_device = op.lane == Lane::compute && parts_.device_optimizer != nullptr;
   UpdateRunner& optimizer = on_device ? *parts_.device_optimizer : *parts_.optimizer;
   optimizer.update(tile, step.args->hyper, scalars, stream(op));

@@ -47,7 +47,7 @@ std::optional<std::string> named_twice(const std::vector<std::string>& directori
     std::error_code failed;
     auto path = std::filesystem::weakly_canonical(directory, failed);
     if (!path.has_filename()) path = path.parent_path();  // "/mnt/a/"
-    if (!seen.insert(failed ? directory : path).second) return directory;
+    if (!seen.insert(failed ? std::filesystem::path(directory) : path).second) return directory;
   }
   return std::nullopt;
 }

@@ -55,12 +55,11 @@ std::vector<std::vector<DecayRange>> decay_ranges(const Model& model) {
   return ranges;
 }
 
-std::unique_ptr<AdamW> make_optimizer(const RunConfig& config, const Model& model,
-                                      Kernels& kernels) {
-  const AdamWConfig adamw{config.adam_beta1, config.adam_beta2,
-                          static_cast<float>(config.adam_epsilon),
-                          static_cast<float>(config.weight_decay)};
-  return std::make_unique<AdamW>(adamw, decay_ranges(model), kernels);
+void make_optimizers(const RunConfig& config, PlannedRun& run) {
+  const OptimizerConfig optimizer = optimizer_config(config);
+  const auto decays = decay_ranges(*run.model);
+  run.optimizer = std::make_unique<Optimizer>(optimizer, decays, *run.host_kernels);
+  run.device_optimizer = std::make_unique<Optimizer>(optimizer, decays, *run.device_kernels);
 }
 
 void declare_training(const RunConfig& config, const Model& model, Program& program) {
@@ -68,7 +67,7 @@ void declare_training(const RunConfig& config, const Model& model, Program& prog
   model.declare_state(program, micro_batches);
   Sequence train{"train", {}};
   for (int i = 0; i < micro_batches; ++i) model.declare_forward_backward(program, train, i);
-  AdamW::declare(program, train);
+  Optimizer::declare(optimizer_config(config), program, train);
   program.sequences.push_back(std::move(train));
 }
 
@@ -165,6 +164,25 @@ UpdateOrder update_order(const RunConfig& config) {
   return UpdateOrder::during_backward;
 }
 
+OptimizerConfig optimizer_config(const RunConfig& config) {
+  const bool is_sgd = config.optim == UpdateRule::sgd;
+  if (config.optimizer_master == MasterFormat::split && !config.bf16)
+    throw ConfigError(
+        "optimizer_master: split contradicts bf16: false: the working weight is half of a split "
+        "master and must be bf16. Set bf16: true or optimizer_master: fp32");
+  if (config.sgd_momentum != 0 && !is_sgd)
+    throw ConfigError(fmt::format("sgd_momentum has a meaning only with optim: sgd, not {}",
+                                  update_rule_name(config.optim)));
+  return {.rule = config.optim,
+          .beta1 = is_sgd ? config.sgd_momentum : config.adam_beta1,
+          .beta2 = config.adam_beta2,
+          .epsilon = config.adam_epsilon,
+          .weight_decay = config.weight_decay,
+          .master = config.optimizer_master,
+          .moments = config.optimizer_moments,
+          .seed = config.seed};
+}
+
 LlamaConfig llama_config(const HfConfig& hf) {
   LlamaConfig config;
   config.vocab_size = hf.vocab_size;
@@ -216,8 +234,7 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& to
                                norm_chunk_elements * norm_chunk_elements);
   if (purpose == Purpose::train) {
     declare_training(config, *run.model, run.program);
-    run.optimizer = make_optimizer(config, *run.model, *run.host_kernels);
-    run.device_optimizer = make_optimizer(config, *run.model, *run.device_kernels);
+    make_optimizers(config, run);
   } else {
     run.model->declare_state(run.program, 0);
   }

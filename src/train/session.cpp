@@ -149,12 +149,12 @@ Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* st
 }
 
 void Session::check_export(const std::filesystem::path& target) const {
-  check_export_weights(config_.model_name_or_path, target, run_);
+  check_export_weights(config_, target, run_);
 }
 
 void Session::export_to(const std::filesystem::path& target) {
   executor_->drain();
-  export_weights(config_.model_name_or_path, target, run_, *state_);
+  export_weights(config_, target, run_, *state_);
 }
 
 std::vector<TierPeak> Session::peaks() const {

@@ -26,13 +26,36 @@ void for_each_piece(const BlockSpec& block, std::int64_t tile_begin, std::int64_
   }
 }
 
+// As a weight or a master of this dtype.
 void store(std::span<const float> values, DType dtype, std::byte* target) {
-  if (dtype == DType::f32) {
-    std::memcpy(target, values.data(), values.size_bytes());
-    return;
+  switch (dtype) {
+    case DType::bf16:
+      std::ranges::transform(values, reinterpret_cast<bfloat16*>(target), weight_to_bfloat16);
+      break;
+    case DType::u16:
+      std::ranges::transform(values, reinterpret_cast<std::uint16_t*>(target), master_low_bits);
+      break;
+    default:
+      ensure(dtype == DType::f32);
+      std::memcpy(target, values.data(), values.size_bytes());
   }
-  auto* weights = reinterpret_cast<bfloat16*>(target);
-  for (std::size_t i = 0; i < values.size(); ++i) weights[i] = weight_to_bfloat16(values[i]);
+}
+
+// The reverse.
+void widen(const std::byte* source, DType dtype, std::span<float> values) {
+  const auto* weights = reinterpret_cast<const bfloat16*>(source);
+  if (dtype == DType::f32)
+    std::memcpy(values.data(), source, values.size_bytes());
+  else
+    std::transform(weights, weights + values.size(), values.begin(),
+                   [](bfloat16 weight) { return to_float(weight); });
+}
+
+// `values` are the weights of a split master.
+void join_low_bits(const std::byte* source, std::span<float> values) {
+  const auto* low_bits = reinterpret_cast<const std::uint16_t*>(source);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = join_master(weight_to_bfloat16(values[i]), low_bits[i]);
 }
 
 class Loader {
@@ -82,33 +105,59 @@ class Loader {
 class TileSource {
  public:
   TileSource(const PlannedRun& run, StateAccess& state) : run_(run), state_(state) {
-    for (std::size_t b = 0; b < run.model->blocks().size(); ++b)
+    for (std::size_t b = 0; b < run.model->blocks().size(); ++b) {
+      const int block = static_cast<int>(b);
+      const ShardId weight = run.program.find(Role::weight, block);
+      const ShardId master = run.program.find(Role::master, block);
       for (const ParameterSpec& p : run.model->blocks()[b].parameters)
-        places_[p.name] = {run.program.find(Role::weight, static_cast<int>(b)), p.offset};
+        places_[p.name] = {weight, master, p.offset};
+    }
   }
 
+  // fp32 elements are those of the master, if there is one.
   void read(const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> target) {
     const Place& place = places_.at(name);
-    const DType stored = run_.program.shard(place.shard).dtype;
-    const std::int64_t width = dtype_bytes(dtype);
-    const std::int64_t count = static_cast<std::int64_t>(target.size()) / width;
-    for (std::int64_t done = 0; done < count;) {
-      const std::int64_t at = place.offset + first + done;
-      const auto tile = static_cast<int>(at / run_.program.tile_elements);
-      const std::int64_t begin = at - run_.program.tile_begin(place.shard, tile);
-      const std::int64_t piece =
-          std::min(count - done, run_.program.tile_count(place.shard, tile) - begin);
-      convert(bytes_of(place.shard, tile).data() + begin * dtype_bytes(stored), stored,
-              target.data() + done * width, dtype, piece);
-      done += piece;
+    const std::int64_t begin = place.offset + first;
+    values_.resize(target.size() / static_cast<std::size_t>(dtype_bytes(dtype)));
+    const bool wants_master = dtype == DType::f32 && place.master.valid();
+    if (wants_master && run_.program.shard(place.master).dtype == DType::f32) {
+      read_floats(place.master, begin);
+    } else {
+      read_floats(place.weight, begin);
+      if (wants_master) join(place.master, begin);
     }
+    store(values_, dtype, target.data());
   }
 
  private:
   struct Place {
-    ShardId shard;
+    ShardId weight, master;
     std::int64_t offset;
   };
+
+  void read_floats(ShardId shard, std::int64_t begin) {
+    const DType dtype = run_.program.shard(shard).dtype;
+    for_each_part(shard, begin, [&](const std::byte* source, std::span<float> values) {
+      widen(source, dtype, values);
+    });
+  }
+  void join(ShardId low_bits, std::int64_t begin) { for_each_part(low_bits, begin, join_low_bits); }
+
+  // Calls visit(bytes, values) for the parts of `values_` by tile; they begin at element `begin`.
+  template <typename Visit>
+  void for_each_part(ShardId shard, std::int64_t begin, Visit visit) {
+    const std::int64_t width = dtype_bytes(run_.program.shard(shard).dtype);
+    std::span<float> left(values_);
+    while (!left.empty()) {
+      const auto tile = static_cast<int>(begin / run_.program.tile_elements);
+      const std::int64_t at = begin - run_.program.tile_begin(shard, tile);
+      const auto count = static_cast<std::size_t>(
+          std::min(std::ssize(left), run_.program.tile_count(shard, tile) - at));
+      visit(bytes_of(shard, tile).data() + at * width, left.first(count));
+      left = left.subspan(count);
+      begin += static_cast<std::int64_t>(count);
+    }
+  }
 
   std::span<const std::byte> bytes_of(ShardId shard, int tile) {
     if (shard != held_shard_ || tile != held_tile_) held_ = state_.read(shard, tile);
@@ -117,26 +166,10 @@ class TileSource {
     return held_;
   }
 
-  static void convert(const std::byte* source, DType from, std::byte* target, DType to,
-                      std::int64_t count) {
-    if (from == to) {
-      std::memcpy(target, source, static_cast<std::size_t>(count * dtype_bytes(from)));
-      return;
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
-      const float value = from == DType::f32
-                              ? reinterpret_cast<const float*>(source)[i]
-                              : to_float(reinterpret_cast<const bfloat16*>(source)[i]);
-      if (to == DType::f32)
-        reinterpret_cast<float*>(target)[i] = value;
-      else
-        reinterpret_cast<bfloat16*>(target)[i] = weight_to_bfloat16(value);
-    }
-  }
-
   const PlannedRun& run_;
   StateAccess& state_;
   std::map<std::string, Place> places_;
+  std::vector<float> values_;
   std::span<const std::byte> held_;
   ShardId held_shard_;
   int held_tile_ = -1;
@@ -150,10 +183,10 @@ std::string model_card(const std::filesystem::path& base, const PlannedRun& run)
       plan_hash(run.program, run.plan));
 }
 
-ExportOptions export_options(const std::filesystem::path& base, const PlannedRun& run) {
+ExportOptions export_options(const RunConfig& config, const PlannedRun& run) {
   ExportOptions options;
-  options.dtype = run.program.contribution_dtype;
-  options.card = model_card(base, run);
+  options.dtype = config.export_dtype.value_or(run.program.contribution_dtype);
+  options.card = model_card(config.model_name_or_path, run);
   return options;
 }
 
@@ -163,20 +196,21 @@ void load_weights(const std::filesystem::path& folder, const PlannedRun& run, St
   Loader(folder, run, state).load();
 }
 
-void check_export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+void check_export_weights(const RunConfig& config, const std::filesystem::path& target,
                           const PlannedRun& run) {
-  check_export(base, target, expected_tensors(*run.model), export_options(base, run));
+  check_export(config.model_name_or_path, target, expected_tensors(*run.model),
+               export_options(config, run));
 }
 
-void export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+void export_weights(const RunConfig& config, const std::filesystem::path& target,
                     const PlannedRun& run, StateAccess& state) {
   TileSource source(run, state);
   export_hf_folder(
-      base, target, expected_tensors(*run.model),
+      config.model_name_or_path, target, expected_tensors(*run.model),
       [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
         source.read(name, first, dtype, bytes);
       },
-      export_options(base, run));
+      export_options(config, run));
 }
 
 }  // namespace strata

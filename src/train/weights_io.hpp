@@ -8,15 +8,17 @@
 
 namespace strata {
 
-// Fills weights and, when the program trains, masters (the same values) and moments (zero).
+// Fills weights and, when the program trains, masters (the same values, of split ones the low bits)
+// and moments (zero).
 void load_weights(const std::filesystem::path& folder, const PlannedRun& run, StateAccess& state);
 
 // Throws what export_weights would throw before it writes.
-void check_export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+void check_export_weights(const RunConfig& config, const std::filesystem::path& target,
                           const PlannedRun& run);
 
-// Writes `target` from `base`'s config and tokenizer files and the weights as they are now.
-void export_weights(const std::filesystem::path& base, const std::filesystem::path& target,
+// Writes `target` from the config and tokenizer files of the model that the run began with and the
+// weights as they are now: in fp32, the master's.
+void export_weights(const RunConfig& config, const std::filesystem::path& target,
                     const PlannedRun& run, StateAccess& state);
 
 }  // namespace strata

@@ -68,7 +68,8 @@ PlannedRun with_uncounted_kernels(const RunConfig& config, PlannedRun run) {
   run.model = make_llama(llama_config(read_hf_config(config.model_name_or_path)), shape,
                          *run.device_kernels);
   const std::vector<std::vector<DecayRange>> no_decay(run.model->blocks().size());
-  run.optimizer = std::make_unique<AdamW>(AdamWConfig{}, no_decay, *run.host_kernels);
+  run.optimizer =
+      std::make_unique<Optimizer>(optimizer_config(config), no_decay, *run.host_kernels);
   return run;
 }
 
@@ -124,6 +125,21 @@ TEST(Step, AllocatesNothingAfterTheFirst) {
       const auto counts = allocations_of_steps(
           config, with_uncounted_kernels(config, plan_run(config, Purpose::train)), {mode});
       EXPECT_EQ(total(std::span(counts).subspan(1)), 0) << "placement " << placement;
+    }
+}
+
+// However the optimizer keeps its state.
+TEST(Step, AllocatesNothingAfterTheFirstForSmallState) {
+  for (const UpdateRule rule : {UpdateRule::adamw, UpdateRule::lion})
+    for (const DType moments : {DType::f32, DType::bf16, DType::q8}) {
+      RunConfig config = placed_config(3);
+      config.optim = rule;
+      config.optimizer_master = MasterFormat::split;
+      config.optimizer_moments = moments;
+      const auto counts = allocations_of_steps(
+          config, with_uncounted_kernels(config, plan_run(config, Purpose::train)), {});
+      EXPECT_EQ(total(std::span(counts).subspan(1)), 0)
+          << update_rule_name(rule) << " " << dtype_name(moments);
     }
 }
 

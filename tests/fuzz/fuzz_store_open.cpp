@@ -12,18 +12,25 @@ namespace {
 
 constexpr std::uint64_t tiles_bytes = 32 * 1024;
 
+void put_part(FileSystem& files, const std::string& path, const std::string& description) {
+  files.make_directory(path);
+  files.write_file(path + "/tiles", Bytes(tiles_bytes));
+  files.write_file(path + "/store.json", std::as_bytes(std::span(description)));
+}
+
 void put(FileSystem& files, const StoreFiles& store) {
-  files.make_directory("/a/run");
-  files.write_file("/a/run/tiles", Bytes(tiles_bytes));
-  files.write_file("/a/run/store.json", std::as_bytes(std::span(store.description)));
+  put_part(files, "/a/run", store.description);
+  if (!store.second_description.empty()) put_part(files, "/b/run", store.second_description);
   files.write_file("/a/run/manifest", store.manifest);
 }
 
 void use(ShardStore& store) {
   if (store.num_tiles() == 0) return;
-  const AlignedMemory memory(store.alignment(), store.padded_bytes(0), "the fuzzer");
-  store.transfer(IoOp::write, 0, memory.span());
-  store.transfer(IoOp::read, 0, memory.span());
+  for (int tile : {0, store.num_tiles() - 1}) {
+    const AlignedMemory memory(store.alignment(), store.padded_bytes(tile), "the fuzzer");
+    store.transfer(IoOp::write, tile, memory.span());
+    store.transfer(IoOp::read, tile, memory.span());
+  }
   const std::uint64_t last = store.committed_version().value_or(0);
   if (last == ~std::uint64_t{0}) return;
   store.commit(last + 1, store.committed_note());

@@ -9,7 +9,7 @@
 namespace strata::testing {
 namespace {
 
-constexpr std::size_t head_bytes = 3;
+constexpr std::size_t head_bytes = 5;
 constexpr std::uint8_t seal_description = 1, seal_both = 2, match_description = 4;
 constexpr std::size_t description_checksum_at = 24;  // in a manifest
 
@@ -52,14 +52,34 @@ Manifest manifest_of(const StoreDescription& store, bool is_committed) {
   return manifest;
 }
 
+void append(Bytes& input, const Bytes& bytes) {
+  input.insert(input.end(), bytes.begin(), bytes.end());
+}
+
+Bytes length_bytes(const Bytes& text) {
+  return {static_cast<std::byte>(text.size()), static_cast<std::byte>(text.size() >> 8)};
+}
+
 Bytes store_input(const StoreDescription& store, bool is_committed) {
   const Bytes text = bytes_of(store_json(store, 0));
-  const Bytes manifest = encode(manifest_of(store, is_committed));
-  Bytes input = {std::byte{seal_description | seal_both | match_description},
-                 static_cast<std::byte>(text.size()), static_cast<std::byte>(text.size() >> 8)};
-  input.insert(input.end(), text.begin(), text.end());
-  input.insert(input.end(), manifest.begin(), manifest.end());
+  const Bytes second = store.drives.size() > 1 ? bytes_of(store_json(store, 1)) : Bytes();
+  Bytes input = {std::byte{seal_description | seal_both | match_description}};
+  for (const Bytes& part : {length_bytes(text), length_bytes(second), text, second,
+                            encode(manifest_of(store, is_committed))})
+    append(input, part);
   return input;
+}
+
+// Takes the first `bytes` off, or all where there are fewer.
+std::span<const std::byte> take(std::span<const std::byte>& rest, std::size_t bytes) {
+  const auto taken = rest.first(std::min(bytes, rest.size()));
+  rest = rest.subspan(taken.size());
+  return taken;
+}
+
+std::size_t take_length(std::span<const std::byte>& rest) {
+  const auto bytes = take(rest, 2);
+  return static_cast<std::size_t>(bytes[0]) | static_cast<std::size_t>(bytes[1]) << 8;
 }
 
 void match(Bytes& manifest, const std::string& text) {
@@ -73,13 +93,18 @@ void match(Bytes& manifest, const std::string& text) {
 
 StoreFiles store_files(std::span<const std::byte> input) {
   if (input.size() < head_bytes) return {};
-  const auto flags = static_cast<std::uint8_t>(input[0]);
-  const auto wanted = static_cast<std::size_t>(input[1]) | static_cast<std::size_t>(input[2]) << 8;
-  const auto rest = input.subspan(head_bytes);
-  const auto text = rest.first(std::min(wanted, rest.size()));
-  const auto manifest = rest.subspan(text.size());
-  StoreFiles files = {as_text(text), {manifest.begin(), manifest.end()}};
-  if ((flags & seal_description) != 0) files.description = sealed_store_json(files.description);
+  auto rest = input;
+  const auto flags = static_cast<std::uint8_t>(take(rest, 1)[0]);
+  const std::size_t length = take_length(rest), second_length = take_length(rest);
+  StoreFiles files;
+  files.description = as_text(take(rest, length));
+  files.second_description = as_text(take(rest, second_length));
+  files.manifest = {rest.begin(), rest.end()};
+  if ((flags & seal_description) != 0) {
+    files.description = sealed_store_json(files.description);
+    if (!files.second_description.empty())
+      files.second_description = sealed_store_json(files.second_description);
+  }
   if ((flags & match_description) != 0) match(files.manifest, files.description);
   if ((flags & seal_both) != 0) seal_manifest(files.manifest);
   return files;

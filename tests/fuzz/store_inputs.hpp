@@ -16,10 +16,10 @@ inline std::string as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A store's small files as one string: a byte of flags, the length of store.json in two, its text,
-// and the manifest.
+// The small files of a store of two parts as one string: a byte of flags, the lengths of the
+// store.json of each part in two bytes each, their texts, and the manifest.
 struct StoreFiles {
-  std::string description;
+  std::string description, second_description;
   Bytes manifest;
 };
 // Makes the checksums right where the flags say so: what is behind them would not be reached else.

@@ -116,11 +116,21 @@ class Steps {
   std::int64_t index_ = 0;
 };
 
-TEST(NonFiniteGradient, LeavesNoTraceInTheStepsAfterIt) {
+// Whole masters with fp32 moments, and split ones with 8 bits.
+class NonFiniteStep : public ::testing::TestWithParam<MasterFormat> {};
+INSTANTIATE_TEST_SUITE_P(States, NonFiniteStep,
+                         ::testing::Values(MasterFormat::f32, MasterFormat::split),
+                         [](const auto& chosen) {
+                           return chosen.param == MasterFormat::f32 ? "Fp32" : "SplitQ8";
+                         });
+
+TEST_P(NonFiniteStep, LeavesNoTraceInTheStepsAfterIt) {
   RunConfig config = tiny_config(make_training_files(random_model_preset("tiny"), 60));
   config.gradient_accumulation_steps = 1;
   config.evaluate = false;
   config.non_finite = NonFinitePolicy::skip_step;
+  config.optimizer_master = GetParam();
+  config.optimizer_moments = GetParam() == MasterFormat::split ? DType::q8 : DType::f32;
   place_randomly(config, 5);
   constexpr double scale = 1.0 / 31;
   TrainingRun disturbed(config), calm(config);

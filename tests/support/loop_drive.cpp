@@ -63,7 +63,7 @@ std::string device_path(int descriptor) {
 }  // namespace
 
 LoopDrive::LoopDrive(const fs::path& folder, std::uint64_t bytes, std::uint64_t bytes_below,
-                     std::uint64_t sector_bytes)
+                     std::uint64_t sector_bytes, const std::string& file_system)
     : below_(folder / "below"), mount_(folder / "drive"), image_(below_ / "image") {
   fs::create_directories(below_);
   fs::create_directories(mount_);
@@ -73,7 +73,7 @@ LoopDrive::LoopDrive(const fs::path& folder, std::uint64_t bytes, std::uint64_t 
     check(::mount("none", below_.c_str(), "tmpfs", 0, size.c_str()), "no tmpfs");
     below_mounted_ = true;
     attach(bytes, sector_bytes);
-    mount_drive();
+    mount_drive(file_system);
   } catch (const std::system_error& error) {
     why_not_ = error.what();
   }
@@ -108,11 +108,13 @@ void LoopDrive::attach(std::uint64_t bytes, std::uint64_t sector_bytes) {
   fail("cannot set up a loop device");
 }
 
-void LoopDrive::mount_drive() {
+void LoopDrive::mount_drive(const std::string& file_system) {
   const std::string device = device_path(device_);
-  if (!run("mkfs.ext4 -q -F -b 4096 -m 0 " + device))
-    throw std::system_error(ENOEXEC, std::generic_category(), "mkfs.ext4 failed");
-  check(::mount(device.c_str(), mount_.c_str(), "ext4", 0, nullptr), "cannot mount " + device);
+  const std::string make = "mkfs." + file_system;
+  if (!run(make + " -q -F -b 4096 -m 0 " + device))
+    throw std::system_error(ENOEXEC, std::generic_category(), make + " failed");
+  check(::mount(device.c_str(), mount_.c_str(), file_system.c_str(), 0, nullptr),
+        "cannot mount " + device + " as " + file_system);
   drive_mounted_ = true;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
-// A LoopDrive is a small drive of a test's own: an ext4 file system on a loop device over a file on
-// another small file system. Its sectors have the size asked for; it can fill up underneath, become
-// smaller, stop answering and die. Needs root and loop devices: why_not() says what is missing.
+// A LoopDrive is a small drive of a test's own: an ext4 (or other) file system on a loop device
+// over a file on another small file system. Its sectors have the size asked for; it can fill up
+// underneath, become smaller, stop answering and die. Needs root and loop devices: why_not() says
+// what is missing.
 //
 // Thread contract: the thread that makes it moves into a mount namespace of its own and stays
 // there. What that thread starts from then on, threads and processes, sees the drive; nobody else
@@ -18,7 +19,7 @@ class LoopDrive {
   // Below `folder`. The file system underneath has `bytes_below`, the drive appears to have
   // `bytes`.
   LoopDrive(const std::filesystem::path& folder, std::uint64_t bytes, std::uint64_t bytes_below,
-            std::uint64_t sector_bytes = 512);
+            std::uint64_t sector_bytes = 512, const std::string& file_system = "ext4");
   ~LoopDrive();
   LoopDrive(const LoopDrive&) = delete;
   LoopDrive& operator=(const LoopDrive&) = delete;
@@ -38,7 +39,7 @@ class LoopDrive {
 
  private:
   void attach(std::uint64_t bytes, std::uint64_t sector_bytes);
-  void mount_drive();
+  void mount_drive(const std::string& file_system);
 
   std::filesystem::path below_, mount_;
   std::string image_, why_not_;

@@ -76,6 +76,32 @@ void backward_embedding(const SegmentViews& v) {
   contribution(floats(v.uses[2]), dy, static_cast<float>(v.uses[0].as<std::int32_t>()[0]));
 }
 
+void produce_weight(const TileUpdate& tile, float rate, const UpdateScalars& scalars) {
+  const auto gradient = floats(tile.gradient), master = floats(tile.master),
+             m = floats(tile.moment1), s = floats(tile.moment2);
+  if (scalars.apply != 0)
+    for (std::size_t i = 0; i < master.size(); ++i) {
+      const float g = gradient[i] * scalars.clip_factor;
+      m[i] = 0.9f * m[i] + g;
+      s[i] = 0.99f * s[i] + g * g;
+      master[i] -= rate * m[i] / (1 + s[i]);
+    }
+  std::memcpy(tile.weight.data, tile.master.data, static_cast<std::size_t>(tile.master.bytes()));
+}
+
+// The value is the sum of weight and master.
+void update_weight(const TileUpdate& tile, float rate, const UpdateScalars& scalars) {
+  const auto gradient = floats(tile.gradient), master = floats(tile.master),
+             m = floats(tile.moment1), weight = floats(tile.weight);
+  if (scalars.apply == 0) return;
+  for (std::size_t i = 0; i < master.size(); ++i) {
+    m[i] = 0.9f * m[i] + gradient[i] * scalars.clip_factor;
+    const float sum = weight[i] + master[i] - rate * m[i];
+    weight[i] = 0.75f * sum;
+    master[i] = sum - weight[i];
+  }
+}
+
 }  // namespace
 
 void ToyModel::run(const Segment& segment, const SegmentViews& views, const StepArgs& args,
@@ -97,16 +123,8 @@ void ToyModel::run(const Segment& segment, const SegmentViews& views, const Step
 
 void ToyOptimizer::update(const TileUpdate& tile, const UpdateHyper& hyper,
                           const UpdateScalars& scalars, Stream&) {
-  const auto gradient = floats(tile.gradient), master = floats(tile.master),
-             m = floats(tile.moment1), s = floats(tile.moment2);
-  if (scalars.apply != 0)
-    for (std::size_t i = 0; i < master.size(); ++i) {
-      const float g = gradient[i] * scalars.clip_factor;
-      m[i] = 0.9f * m[i] + g;
-      s[i] = 0.99f * s[i] + g * g;
-      master[i] -= hyper.learning_rate * m[i] / (1 + s[i]);
-    }
-  std::memcpy(tile.weight.data, tile.master.data, static_cast<std::size_t>(tile.master.bytes()));
+  if (tile.moment2.empty()) return update_weight(tile, hyper.learning_rate, scalars);
+  produce_weight(tile, hyper.learning_rate, scalars);
 }
 
 }  // namespace strata::testing

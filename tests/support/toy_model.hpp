@@ -12,7 +12,8 @@ class ToyModel : public SegmentRunner {
            Stream& stream) override;
 };
 
-// Momentum and a running square; the weight is the master.
+// Momentum and a running square, and the weight is the master; or, without moment2, momentum and a
+// value split over master and weight.
 class ToyOptimizer : public UpdateRunner {
  public:
   void update(const TileUpdate& tile, const UpdateHyper& hyper, const UpdateScalars& scalars,

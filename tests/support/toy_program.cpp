@@ -34,6 +34,10 @@ class Builder {
     return block == head() ? 128 : shape_.layer_elements;
   }
 
+  static ShardId at(const std::vector<ShardId>& shards, int block) {
+    return shards[static_cast<std::size_t>(block)];
+  }
+
   ShardId add(Role role, int block, int micro_batch, DType dtype, std::int64_t count) {
     Shard shard;
     shard.role = role;
@@ -67,7 +71,6 @@ class Builder {
       acts.push_back(add(Role::activation, block, m, DType::f32, count));
       grads.push_back(add(Role::activation_gradient, block, m, DType::f32, count));
     }
-    const auto at = [](std::vector<ShardId>& v, int i) { return v[static_cast<std::size_t>(i)]; };
     segment(
         train_, SegmentKind::forward, 0, m,
         {{at(weights_, 0), Access::read}, {input, Access::read}, {at(acts, 0), Access::produce}});
@@ -106,23 +109,25 @@ class Builder {
     norm.name = "norm";
     for (ShardId g : gradients_) norm.uses.push_back({g, Access::read});
     train_.segments.push_back(program_.add(norm));
-    for (int block = 0; block < num_blocks(); ++block) {
-      const ShardId master = add(Role::master, block, -1, DType::f32, elements(block));
-      const ShardId m1 = add(Role::moment1, block, -1, DType::f32, elements(block));
-      const ShardId m2 = add(Role::moment2, block, -1, DType::f32, elements(block));
-      for (int tile = 0; tile < program_.num_tiles(master); ++tile) {
-        Segment s;
-        s.kind = SegmentKind::update;
-        s.block = block;
-        s.tile = tile;
-        s.name = fmt::format("update block{} tile {}", block, tile);
-        s.uses = {{gradients_[static_cast<std::size_t>(block)], Access::read, tile},
-                  {master, Access::update, tile},
-                  {m1, Access::update, tile},
-                  {m2, Access::update, tile},
-                  {weights_[static_cast<std::size_t>(block)], Access::produce, tile}};
-        train_.segments.push_back(program_.add(std::move(s)));
-      }
+    for (int block = 0; block < num_blocks(); ++block) updates(block);
+  }
+
+  void updates(int block) {
+    const bool in_place = shape_.update == ToyUpdate::updates_weight;
+    std::vector<Use> uses{{at(gradients_, block), Access::read}};
+    for (const Role role : {Role::master, Role::moment1, Role::moment2})
+      if (role != Role::moment2 || !in_place)
+        uses.push_back({add(role, block, -1, DType::f32, elements(block)), Access::update});
+    uses.push_back({at(weights_, block), in_place ? Access::update : Access::produce});
+    for (int tile = 0; tile < program_.num_tiles(uses.front().shard); ++tile) {
+      for (Use& use : uses) use.tile = tile;
+      Segment s;
+      s.kind = SegmentKind::update;
+      s.block = block;
+      s.tile = tile;
+      s.name = fmt::format("update block{} tile {}", block, tile);
+      s.uses = uses;
+      train_.segments.push_back(program_.add(std::move(s)));
     }
   }
 
@@ -132,12 +137,12 @@ class Builder {
     for (int b = 0; b < head(); ++b) {
       const ShardId before = b == 0 ? input : program_.find(Role::activation, b - 1, 0);
       segment(eval, SegmentKind::forward, b, 0,
-              {{weights_[static_cast<std::size_t>(b)], Access::read},
+              {{at(weights_, b), Access::read},
                {before, Access::read},
                {program_.find(Role::activation, b, 0), Access::produce}});
     }
     segment(eval, SegmentKind::score, head(), 0,
-            {{weights_[static_cast<std::size_t>(head())], Access::read},
+            {{at(weights_, head()), Access::read},
              {program_.find(Role::activation, head() - 1, 0), Access::read},
              {input, Access::read},
              {program_.find(Role::metric, head(), 0), Access::produce}});

@@ -9,6 +9,10 @@
 
 namespace strata::testing {
 
+// What updates do with the weight: write it from the master and two moments, or read and write it
+// beside a master that is not whole without it and one moment.
+enum class ToyUpdate : std::uint8_t { produces_weight, updates_weight };
+
 struct ToyShape {
   int layers = 4;
   int micro_batches = 1;
@@ -17,6 +21,7 @@ struct ToyShape {
   std::int64_t tokens = 64, hidden = 16;
   std::int64_t tile_elements = 4096;
   bool tied = true;
+  ToyUpdate update = ToyUpdate::produces_weight;
 };
 
 Program make_toy_program(const ToyShape& shape);

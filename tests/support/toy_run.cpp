@@ -160,13 +160,13 @@ class PlainRun {
   }
 
   void update(const Segment& s, const UpdateHyper& hyper) {
-    const auto part = [&](const Use& use) {
-      return view(use.shard).slice(program_.tile_begin(use.shard, s.tile),
-                                   {program_.tile_count(use.shard, s.tile)});
-    };
-    optimizer_.update({&s, s.block, 0, part(s.uses[0]), part(s.uses[1]), part(s.uses[2]),
-                       part(s.uses[3]), part(s.uses[4])},
-                      hyper, scalars_, stream_);
+    TileUpdate tile;
+    tile.segment = &s;
+    tile.block = s.block;
+    for (const Use& use : s.uses)
+      tile.operand(program_.shard(use.shard).role) = view(use.shard).slice(
+          program_.tile_begin(use.shard, s.tile), {program_.tile_count(use.shard, s.tile)});
+    optimizer_.update(tile, hyper, scalars_, stream_);
   }
 
   const Program& program_;

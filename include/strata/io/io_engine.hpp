@@ -17,7 +17,9 @@
 // IoOptions::queue_depth, so that a slow drive holds up nobody else's transfers.
 //
 // Stalls. A transfer that the kernel does not give back cannot be abandoned: the kernel may still
-// write to its memory. What an engine can do is say so: see IoOptions::on_stall.
+// write to its memory. What an engine can do is say so: see IoOptions::on_stall. Of transfers only:
+// nobody watches open(), preallocate(), sync(), close() and the FileSystem, which wait in the
+// caller's thread for as long as the kernel does.
 
 #include <cstddef>
 #include <cstdint>
@@ -126,11 +128,13 @@ struct IoOptions {
   std::uint64_t chunk_bytes = 4ull << 20;  // larger requests are cut into pieces of this size
   int num_threads = 4;                     // `threads` engine
 
-  // Called from an engine thread when the kernel has held a transfer for `stall_seconds`, and again
-  // each time as long has passed without a completion: the seconds so far, and a text that lists
-  // every transfer in flight (operation, path, offset, bytes, age). Must not call back into the
-  // engine. Empty: nobody is told.
-  std::function<void(double seconds, const std::string& in_flight)> on_stall = {};
+  // Called when the kernel has held a transfer for `stall_seconds`, and again each time as long has
+  // passed without a completion: for how many seconds its device has had something to give back and
+  // has given nothing (little where others complete), and a text that lists every transfer in
+  // flight there (operation, path, offset, bytes, age). Time in which the process did not run is
+  // not counted. Always from the same thread of the engine; must not call back into it. Empty:
+  // nobody is told.
+  std::function<void(double silent_seconds, const std::string& in_flight)> on_stall = {};
   double stall_seconds = 30;
 };
 std::unique_ptr<IoEngine> make_threads_engine(const IoOptions& options);
@@ -164,7 +168,7 @@ struct SimOptions {
   std::uint64_t power_fails_at_change = ~std::uint64_t{0};
 
   // As IoOptions have them.
-  std::function<void(double seconds, const std::string& in_flight)> on_stall = {};
+  std::function<void(double silent_seconds, const std::string& in_flight)> on_stall = {};
   double stall_seconds = 30;
 };
 class SimEngine : public IoEngine {
@@ -176,6 +180,9 @@ class SimEngine : public IoEngine {
   // nothing unsynced survives. Nobody holds a lock any more. Files that are open stay open, with
   // the bytes that survived, even where their names did not.
   virtual void cut_power() = 0;
+  // The power fails at that change instead. Where it has failed already, only the process died:
+  // nothing is lost, what was not synced is still not durable, and what follows works again.
+  virtual void power_fails_at(std::uint64_t change) = 0;
   virtual std::uint64_t changes() const = 0;  // operations counted so far
 };
 std::unique_ptr<SimEngine> make_sim_engine(const SimOptions& options);

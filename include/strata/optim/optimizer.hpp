@@ -35,6 +35,8 @@ std::string_view update_rule_name(UpdateRule rule);
 
 // Whether a run with this state gives the bits of one with fp32 state.
 bool is_exact(const OptimizerConfig& config);
+// "adamw, master split (exact), moments q8 (approximate), 4.03 bytes of state per parameter".
+std::string describe(const OptimizerConfig& config);
 
 // One shard of state beside each weight.
 struct StateShard {

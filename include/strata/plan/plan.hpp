@@ -90,9 +90,9 @@ enum class OpKind : std::uint8_t {
   accumulate,  // contribution into a gradient tile; operands: contribution, gradient
   square,      // partial sums of squares of a gradient tile; operands: gradient, partials
   norm,        // all partials to UpdateScalars; operands: partials..., scalars
-  update,  // optimizer; operands: gradient, master, moment1, moment2, weight, then scalars (after
-           // the norm) or the gradient tile's partials (during backward: no clipping, a non-finite
-           // tile ends the run)
+  update,  // optimizer; operands in the order of Segment::uses, told apart by role, then scalars
+           // (after the norm) or the gradient tile's partials (during backward: no clipping, a
+           // non-finite tile ends the run)
   report,  // losses and scalars to the step's result; operands: metrics..., scalars
 };
 std::string_view op_kind_name(OpKind kind);

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "strata/core/block_q8.hpp"
 #include "strata/core/dtype.hpp"
 #include "strata/core/strong_id.hpp"
 
@@ -47,7 +48,7 @@ struct Shard {
   std::int64_t count = 0;  // elements
   std::string name;        // "weight/layers.3"
 
-  std::int64_t bytes() const { return count * dtype_bytes(dtype); }
+  std::int64_t bytes() const { return storage_bytes(dtype, count); }  // of all its tiles
 };
 
 enum class Access : std::uint8_t {
@@ -71,7 +72,8 @@ enum class SegmentKind : std::uint8_t {
   loss,      // head block: loss, and its gradients in the same pass over chunks of tokens
   score,     // head block: loss only
   norm,      // global gradient norm, clip factor, non-finite check
-  update,    // optimizer update of one tile
+  update,    // optimizer update of one tile: reads its gradient, updates its master and moments,
+             // and produces its weight; or updates that too, where it is half of a split master
 };
 std::string_view segment_kind_name(SegmentKind kind);
 
@@ -113,6 +115,9 @@ struct Program {
   // The shard of `role` of `block`, or an invalid id.
   ShardId find(Role role, int block, int micro_batch = -1) const;
 
+  // The use of its shard of `role` by an update, or nullptr: it has one of a role at most.
+  const Use* use_of(const Segment& update, Role role) const;
+
   // Tiles of one shard. Model state is cut by tile_elements; activations, inputs and metrics are
   // one tile each.
   int num_tiles(ShardId id) const;
@@ -122,7 +127,8 @@ struct Program {
 };
 
 // Throws ConfigError if the Program contradicts itself: an unknown id, a read of something never
-// produced, a tile size that is no multiple of the norm chunk.
+// produced, a tile size that is no multiple of the norm chunk, an update that lacks an operand or
+// splits a master with a weight it does not read.
 void validate(const Program& program);
 
 // Elements over which one partial sum of squares of a gradient is taken; tiles begin at multiples

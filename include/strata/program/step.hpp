@@ -65,16 +65,18 @@ class SegmentRunner {
                    Stream& stream) = 0;
 };
 
-// One tile's operands for one update; all in memory the engine that runs it can reach.
+// One tile's operands for one update, by role; all in memory the engine that runs it can reach.
 struct TileUpdate {
   const Segment* segment = nullptr;
   int block = -1;
   std::int64_t begin = 0;  // first element of the tile within the block's flat vector
   TensorView gradient;     // f32 or bf16
-  TensorView master;       // f32
-  TensorView moment1;
-  TensorView moment2;
-  TensorView weight;  // written: the working weight, rounded from the new master
+  TensorView master;       // f32; or u16, the low bits of a split one
+  TensorView moment1;      // f32, bf16 or q8
+  TensorView moment2;      // likewise; empty where the optimizer keeps none
+  TensorView weight;       // written: rounded from the new master; read too where that is split
+
+  TensorView& operand(Role role);
 };
 
 // Implemented by the optimizer; element-wise, so any split into tiles gives the same bits. Called

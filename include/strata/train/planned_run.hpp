@@ -8,7 +8,7 @@
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/kernels/kernels.hpp"
 #include "strata/model/model.hpp"
-#include "strata/optim/adamw.hpp"
+#include "strata/optim/optimizer.hpp"
 #include "strata/plan/plan.hpp"
 #include "strata/train/run_config.hpp"
 #include "strata/train/run_threads.hpp"
@@ -20,6 +20,9 @@ std::vector<ExpectedTensor> expected_tensors(const Model& model);
 // When tiles are updated, as the config asks or as early as it allows. Throws ConfigError when what
 // it asks for contradicts its clipping or its non-finite policy.
 UpdateOrder update_order(const RunConfig& config);
+// Throws ConfigError when a split master is asked for without bf16 compute, or a momentum of an
+// optimizer that has none.
+OptimizerConfig optimizer_config(const RunConfig& config);
 
 enum class Purpose : std::uint8_t { train, evaluate };
 
@@ -28,7 +31,7 @@ struct PlannedRun {
   std::unique_ptr<RunThreads> threads;
   std::unique_ptr<Kernels> device_kernels, host_kernels;
   std::unique_ptr<Model> model;
-  std::unique_ptr<AdamW> optimizer, device_optimizer;  // by update engine; null for evaluation
+  std::unique_ptr<Optimizer> optimizer, device_optimizer;  // by update engine; null for evaluation
   Program program;
   Plan plan;
 };

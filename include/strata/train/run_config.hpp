@@ -10,6 +10,7 @@
 
 #include "strata/core/dtype.hpp"
 #include "strata/data/batches.hpp"
+#include "strata/optim/optimizer.hpp"
 #include "strata/optim/schedule.hpp"
 #include "strata/plan/plan.hpp"
 
@@ -50,8 +51,11 @@ struct RunConfig {
                gradient_accumulation_steps = 1;
   double num_train_epochs = 3;
   std::int64_t max_steps = -1;
+  UpdateRule optim = UpdateRule::adamw;
+  MasterFormat optimizer_master = MasterFormat::f32;
+  DType optimizer_moments = DType::f32;  // f32, bf16 or q8
   double learning_rate = 5e-5, weight_decay = 0, adam_beta1 = 0.9, adam_beta2 = 0.999,
-         adam_epsilon = 1e-8;
+         adam_epsilon = 1e-8, sgd_momentum = 0;
   double max_grad_norm = 1.0;
   ScheduleKind lr_scheduler_type = ScheduleKind::linear;
   double lr_min_ratio = 0;          // lr_scheduler_kwargs.min_lr_ratio
@@ -64,6 +68,7 @@ struct RunConfig {
   std::int64_t logging_steps = 1, eval_steps = 0;   // eval_steps 0: at the start and end only
   bool evaluate = false;                            // eval_strategy is not "no"
   std::optional<std::filesystem::path> export_dir;  // default output_dir/export
+  std::optional<DType> export_dtype;  // bf16, or f32: the master weights; default: the weights'
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
 
   OffloadConfig offload;

@@ -95,6 +95,34 @@ TEST_P(LoopDriveTest, OneThatGoesAwayFailsWhatIsUnderWayAndWhatComesLater) {
   });
 }
 
+// Neither has fallocate(), and both have O_DIRECT.
+TEST(LoopDrives, OfExt2AndExt3ReserveBlocksForDirectTransfers) {
+  for (const char* file_system : {"ext2", "ext3"}) {
+    SCOPED_TRACE(file_system);
+    const TempDirectory directory;
+    const LoopDrive drive(directory.path(), drive_bytes, 2 * drive_bytes, 512, file_system);
+    if (!drive.why_not().empty()) GTEST_SKIP() << drive.why_not();
+    const auto engine = make_io_engine("auto", {});
+    const FileId file =
+        engine->open(drive.file("tiles"), OpenMode::read_write_create, Caching::direct);
+    const auto data = Buffer::random(1 * MiB, 1), zeros = Buffer(1 * MiB);
+    transfer(*engine, request(IoOp::write, file, 2 * MiB, data.span()));
+    engine->preallocate(file, 8 * MiB);
+    EXPECT_TRUE(engine->info(file).direct);
+    EXPECT_EQ(engine->info(file).bytes, 8 * MiB);
+    EXPECT_GE(engine->info(file).allocated_bytes, 8 * MiB);
+    const Buffer got(1 * MiB);
+    transfer(*engine, request(IoOp::read, file, 2 * MiB, got.span()));
+    EXPECT_TRUE(got == data) << "what was there stays";
+    for (const IoOp op : {IoOp::write, IoOp::read})
+      transfer(*engine, request(op, file, 5 * MiB, (op == IoOp::write ? data : got).span()));
+    EXPECT_TRUE(got == data);
+    EXPECT_FALSE(run(*engine, IoOp::write, file, 1, data.span()).ok()) << "O_DIRECT still holds";
+    EXPECT_THROW(engine->preallocate(file, 2 * drive_bytes), SystemError);
+    engine->close(file);
+  }
+}
+
 TEST(LoopDrives, OnTwoDrivesHaveAQueueEach) {
   const TempDirectory directory;
   const LoopDrive drive(directory.path(), drive_bytes, 2 * drive_bytes);

@@ -21,11 +21,11 @@ constexpr double weight_tolerance = 1e-6, moment_tolerance = 1e-6, norm_toleranc
 
 struct Options {
   explicit Options(const std::vector<double>& o)
-      : adamw{o[1], o[2], static_cast<float>(o[3]), static_cast<float>(o[4])},
+      : adamw{.beta1 = o[1], .beta2 = o[2], .epsilon = o[3], .weight_decay = o[4]},
         learning_rate(static_cast<float>(o[0])),
         max_norm(static_cast<float>(o[5])),
         gradient_size(static_cast<float>(o[6])) {}
-  AdamWConfig adamw;
+  OptimizerConfig adamw;
   float learning_rate, max_norm, gradient_size;
 };
 

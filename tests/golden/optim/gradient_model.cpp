@@ -37,7 +37,7 @@ Program make_program() {
   metric.micro_batch = 0;
   loss.uses.push_back({program.add(metric), Access::produce});
   Sequence train{"train", {program.add(loss)}};
-  AdamW::declare(program, train);
+  Optimizer::declare({}, program, train);
   program.sequences.push_back(train);
   return program;
 }
@@ -64,7 +64,7 @@ void GradientModel::run(const Segment&, const SegmentViews& views, const StepArg
   *views.uses[4].as<double>() = 0;
 }
 
-GradientRun::GradientRun(const AdamWConfig& config, float gradient_size,
+GradientRun::GradientRun(const OptimizerConfig& config, float gradient_size,
                          std::unique_ptr<Kernels> kernels)
     : kernels_(std::move(kernels)),
       model_(gradient_size),

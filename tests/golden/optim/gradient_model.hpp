@@ -8,7 +8,7 @@
 
 #include "strata/device/device.hpp"
 #include "strata/kernels/kernels.hpp"
-#include "strata/optim/adamw.hpp"
+#include "strata/optim/optimizer.hpp"
 #include "strata/plan/plan.hpp"
 #include "strata/runtime/executor.hpp"
 #include "strata/runtime/state_access.hpp"
@@ -32,10 +32,11 @@ class GradientModel : public SegmentRunner {
   float size_;
 };
 
-// Trains the two blocks with an AdamW that decays the first only. All state in host memory.
+// Trains the two blocks with an AdamW of fp32 state that decays the first only. All state in host
+// memory.
 class GradientRun {
  public:
-  GradientRun(const AdamWConfig& config, float gradient_size, std::unique_ptr<Kernels> kernels);
+  GradientRun(const OptimizerConfig& config, float gradient_size, std::unique_ptr<Kernels> kernels);
 
   StepResult step(const UpdateHyper& hyper);
   std::vector<float> read(Role role, int block);
@@ -45,7 +46,7 @@ class GradientRun {
 
   std::unique_ptr<Kernels> kernels_;
   GradientModel model_;
-  AdamW optimizer_;
+  Optimizer optimizer_;
   Program program_;
   Plan plan_;
   std::unique_ptr<Device> device_;

@@ -35,6 +35,9 @@ eval_strategy: steps
 non_finite: skip_step
 seed: 18446744073709551615
 data_seed: 0
+optim: lion
+optimizer_moments: q8
+export_dtype: bf16
 bf16: false
 offload:
   optimizer: {gpu: 0.1, cpu: 0.2}

@@ -256,6 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
         Contradiction{"offload.optimizer: nvme",
                       "offload.master puts 100% on nvme, but offload.nvme_paths is empty"},
         Contradiction{"offload.nvme_paths: [/mnt/a, /mnt/a]", "names /mnt/a twice"},
+        Contradiction{"offload.nvme_paths: [/mnt/a/, /mnt/../mnt/a]", "names /mnt/../mnt/a twice"},
         Contradiction{"offload: {nvme_paths: [/mnt/a, /mnt/b], nvme_weights: 1}",
                       "offload.nvme_weights has 1 numbers for 2 offload.nvme_paths"},
         Contradiction{"eval_strategy: steps", "needs eval_dataset"},
@@ -263,7 +264,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "needs lr_scheduler_kwargs.num_decay_steps"},
         Contradiction{"lr_scheduler_type: constant\nwarmup_steps: 10", "use constant_with_warmup"},
         Contradiction{"lr_scheduler_kwargs: {min_lr_ratio: 0.1}",
-                      "only with lr_scheduler_type cosine"}));
+                      "only with lr_scheduler_type cosine"},
+        Contradiction{"optimizer_master: split\nbf16: false",
+                      "optimizer_master: split contradicts bf16: false"},
+        Contradiction{"sgd_momentum: 0.9", "only with optim: sgd, not adamw"}));
 
 TEST(Config, AcceptsDuringBackwardWithoutClipping) {
   EXPECT_EQ(parse("offload.update_order: during_backward\nmax_grad_norm: 0").offload.update_order,
@@ -300,7 +304,7 @@ TEST_P(ConfigRefusal, NamesKeyLineAndReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, ConfigRefusal,
-    testing::Values("fp16: true", "optim: sgd", "optim: adamw_8bit", "fsdp: full_shard",
+    testing::Values("fp16: true", "pure_bf16: true", "optim_args: a=1", "fsdp: full_shard",
                     "fsdp_version: 2", "fsdp_config: {a: 1}", "load_best_model_at_end: true",
                     "label_smoothing_factor: 0.1", "group_by_length: true", "torch_compile: true",
                     "resume_from_checkpoint: true", "save_strategy: steps", "save_steps: 500",
@@ -316,6 +320,43 @@ TEST(Config, RefusesSchedulesByNameWithTheReason) {
               HasSubstr("'inverse_sqrt' is not supported: "));
   EXPECT_THAT(error_of("lr_scheduler_type: cosine_with_min_lr"), HasSubstr("min_lr_ratio"));
   EXPECT_THAT(error_of("eval_strategy: epoch"), HasSubstr("'epoch' is not supported: "));
+}
+
+TEST(Config, KnowsOptimizersByTransformersNames) {
+  EXPECT_EQ(parse("").optim, UpdateRule::adamw);
+  for (const char* name : {"adamw", "adamw_torch", "adamw_torch_fused", "paged_adamw_32bit"})
+    EXPECT_EQ(parse(std::string("optim: ") + name).optim, UpdateRule::adamw) << name;
+  EXPECT_EQ(parse("optim: adam").optim, UpdateRule::adam);
+  EXPECT_EQ(parse("optim: lion_32bit").optim, UpdateRule::lion);
+  const RunConfig sgd = parse("optim: sgd\nsgd_momentum: 0.9");
+  EXPECT_EQ(sgd.optim, UpdateRule::sgd);
+  EXPECT_EQ(sgd.sgd_momentum, 0.9);
+}
+
+TEST(Config, RefusesOtherOptimizersByNameWithTheReason) {
+  const std::pair<const char*, const char*> refusals[] = {
+      {"adamw_8bit", "use optim: adamw with optimizer_moments: q8"},
+      {"paged_lion_8bit", "use optim: lion with optimizer_moments: q8"},
+      {"adafactor", "whole matrices"},
+      {"galore_adamw_8bit_layerwise", "whole matrices"},
+      {"muon", "whole matrices"},
+      {"schedule_free_adamw", "not implemented"}};
+  for (const auto& [name, reason] : refusals)
+    EXPECT_THAT(
+        error_of(std::string("optim: ") + name),
+        AllOf(HasSubstr(std::string("'") + name + "' is not supported: "), HasSubstr(reason)));
+  EXPECT_THAT(error_of("optim: adamm"), HasSubstr("'adamm' is not one of adamw, adam, sgd, lion"));
+}
+
+TEST(Config, ReadsHowOptimizerStateIsKept) {
+  const RunConfig config =
+      parse("optimizer_master: split\noptimizer_moments: q8\nexport_dtype: fp32");
+  EXPECT_EQ(config.optimizer_master, MasterFormat::split);
+  EXPECT_EQ(config.optimizer_moments, DType::q8);
+  EXPECT_EQ(config.export_dtype, DType::f32);
+  EXPECT_EQ(parse("optimizer_moments: 8bit").optimizer_moments, DType::q8);
+  EXPECT_FALSE(parse("").export_dtype.has_value());
+  EXPECT_THAT(error_of("optimizer_master: bf16"), HasSubstr("use split"));
 }
 
 TEST(Config, WarnsOfRenamedKeysAndFollowsThem) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +16,9 @@
 
 namespace strata::testing {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class RequestBoardTest : public ::testing::Test {
  protected:
@@ -146,6 +151,46 @@ TEST_F(RequestBoardTest, LeavesARequestAloneWhoseLastPieceIsUnderWay) {
   EXPECT_EQ(advance(piece, -EAGAIN), PieceStep::again);
   finish(piece, 4096);
   EXPECT_TRUE(outcome.wait().ok());
+}
+
+// A file whose file system asks, before it answers, whether the board does.
+class SlowToAnswerFile : public PlainOpenFile {
+ public:
+  explicit SlowToAnswerFile(const RequestBoard& board)
+      : PlainOpenFile("slow", 4096), board_(board) {}
+  std::uint64_t bytes_free() const override {
+    asked_ = std::async(std::launch::async, [this] { return board_.outstanding(); });
+    board_answered_ = asked_.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+    return 0;
+  }
+  bool board_answered() const { return board_answered_; }
+
+ private:
+  const RequestBoard& board_;
+  mutable std::future<std::uint64_t> asked_;
+  mutable bool board_answered_ = false;
+};
+
+TEST_F(RequestBoardTest, ServesOthersWhileTheFileSystemIsAskedAboutAFailure) {
+  const auto slow = std::make_shared<SlowToAnswerFile>(board_);
+  const FileId file = board_.add_file(slow);
+  const auto submit_to_slow = [&](std::uint64_t offset, Outcome& outcome) {
+    const IoRequest one = request(IoOp::read, file, offset, memory_.span(), &outcome);
+    board_.submit({&one, 1});
+  };
+  Outcome refused, given_up;
+  submit_to_slow(1, refused);
+  EXPECT_FALSE(board_.take().has_value());
+  EXPECT_EQ(refused.wait().error_number, EINVAL);
+  EXPECT_THAT(refused.wait().message,
+              AllOf(HasSubstr("offset 1 of slow: offset, length"), HasSubstr("0 B free on")));
+  EXPECT_TRUE(slow->board_answered());
+  submit_to_slow(0, given_up);
+  EXPECT_EQ(board_.cancel(given_up), 1u);
+  EXPECT_FALSE(board_.take().has_value());
+  EXPECT_THAT(given_up.wait().message,
+              AllOf(HasSubstr("of slow: it was given up; "), HasSubstr("free on its file system")));
+  EXPECT_TRUE(slow->board_answered());
 }
 
 TEST_F(RequestBoardTest, ReusesItsNodes) {

@@ -1,5 +1,7 @@
 // What `strata inspect` says of a store, whole or damaged.
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "unit/io/shard_store_testing.hpp"
@@ -109,6 +111,18 @@ TEST_F(InspectStore, TellsOfDamageInTheSmallFiles) {
   fs::remove(path_ + "/store.json");
   EXPECT_FALSE(is_store(path_));
   EXPECT_THAT(inspect_store(path_, Verify::off), HasSubstr("store.json is missing"));
+}
+
+TEST_F(InspectStore, IsNotHeldUpByAFifoInPlaceOfTheTiles) {
+  make_committed();
+  const std::string tiles = directory_.file("b/run/tiles");
+  fs::remove(tiles);
+  ASSERT_EQ(::mkfifo(tiles.c_str(), 0600), 0);
+  EXPECT_THAT(inspect_store(path_, Verify::reads),
+              AllOf(HasSubstr("FAILED   cannot open (no regular file) " + part("b/run/tiles")),
+                    HasSubstr("3 read")));
+  EXPECT_THAT(error_of([&] { ShardStore::open(*engine_, path_, verified); }),
+              HasSubstr("no regular file"));
 }
 
 TEST_F(InspectStore, RefusesWhatIsNotThere) {

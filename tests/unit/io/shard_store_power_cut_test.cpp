@@ -1,6 +1,8 @@
 // The power fails at every change that a long random history makes to its two drives, one after the
-// other, each time in a run of its own. Afterwards the store opens at exactly the last committed
-// version, or, when the cut fell inside a commit, at that or the one being committed, whole.
+// other, each time in a run of its own; or only the process dies there, another one goes on with
+// the store, and the power fails a few changes later. Afterwards the store opens at exactly the
+// last committed version, or, when the cut fell inside a commit, at that or the one being
+// committed, whole. What a process has opened counts as committed.
 
 #include <deque>
 #include <optional>
@@ -32,14 +34,13 @@ class History {
 
   // Whether it came to its end.
   bool run() {
-    try {
-      live();
-    } catch (const Error&) {
-      store_.reset();
-      return false;
-    }
-    store_.reset();
-    return true;
+    return ends([&] { live(); });
+  }
+  // Whether another process did, after the one in run() died; the power fails so many changes
+  // later.
+  bool run_again(std::uint64_t changes_later) {
+    engine_->power_fails_at(engine_->changes() + changes_later);
+    return ends([&] { live_again(); });
   }
   std::uint64_t changes() const { return engine_->changes(); }
 
@@ -54,6 +55,18 @@ class History {
   }
 
  private:
+  template <typename Life>
+  bool ends(Life life) {
+    bool at_its_end = true;
+    try {
+      life();
+    } catch (const Error&) {
+      at_its_end = false;
+    }
+    store_.reset();
+    return at_its_end;
+  }
+
   void live() {
     create();
     for (int commit = 1; commit <= 14; ++commit) {
@@ -63,6 +76,31 @@ class History {
       commit_as(static_cast<std::uint64_t>(commit) * 10);
     }
     write_some();
+  }
+
+  void live_again() {
+    take_up();
+    if (::testing::Test::HasFatalFailure()) return;
+    present_ = committed_.stamps;
+    const std::uint64_t next = committed_.number.value_or(0) + 1;
+    for (std::uint64_t commit = 0; commit < 3; ++commit) {
+      write_some();
+      if (random_.next_below(2) == 0) commit_as(next + commit);
+    }
+  }
+
+  void take_up() {
+    is_made_ = is_made_ || is_store_now();
+    if (!is_made_) return create();
+    store_ = ShardStore::open(*engine_, path, verified);
+    check_version();
+  }
+
+  // As users see it: there is a first part, and it is not marked.
+  bool is_store_now() const {
+    const FileSystem& files = engine_->file_system();
+    return files.exists(std::string(path) + "/store.json") &&
+           !files.exists(std::string(path) + "/unfinished");
   }
 
   void create() {
@@ -130,6 +168,7 @@ class History {
   void check_version() {
     const auto found = store_->committed_version();
     if (committing_ && found == committing_->number) committed_ = *committing_;
+    committing_.reset();
     ASSERT_EQ(found, committed_.number);
     EXPECT_EQ(store_->committed_note(), committed_.note());
     for (int tile = 0; tile < num_tiles; ++tile) check_tile(tile);
@@ -179,6 +218,26 @@ TEST_P(StorePowerCut, AtAnyChangeLeavesExactlyTheLastCommittedVersion) {
     history.restart();
     history.check();
     if (HasFailure()) return;
+  }
+}
+
+TEST_P(StorePowerCut, AfterAProcessDiedAtAnyChangeLeavesTheVersionThatTheNextOneOpened) {
+  History whole(GetParam(), ~std::uint64_t{0});
+  ASSERT_TRUE(whole.run());
+  const std::uint64_t changes = whole.changes();
+  const auto stride = static_cast<std::uint64_t>(rounds(1, 23));
+  for (std::uint64_t at = GetParam() % stride; at < changes; at += stride) {
+    for (std::uint64_t later = at % 16; later < 32; later += 16) {
+      SCOPED_TRACE("process dies at change " + std::to_string(at) + " of " +
+                   std::to_string(changes) + ", power fails " + std::to_string(later) + " later");
+      History history(GetParam(), at);
+      EXPECT_FALSE(history.run());
+      history.run_again(later);
+      if (HasFailure()) return;
+      history.restart();
+      history.check();
+      if (HasFailure()) return;
+    }
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include "strata/core/error.hpp"
 #include "strata/device/device.hpp"
-#include "strata/optim/adamw.hpp"
 
 namespace strata {
 namespace {
@@ -71,6 +70,14 @@ TEST(Optimizer, CallsOnlyFp32MomentsExact) {
   EXPECT_TRUE(is_exact(config_of(UpdateRule::adamw, MasterFormat::split, DType::f32)));
   EXPECT_FALSE(is_exact(config_of(UpdateRule::adamw, MasterFormat::f32, DType::bf16)));
   EXPECT_FALSE(is_exact(config_of(UpdateRule::adamw, MasterFormat::f32, DType::q8)));
+}
+
+TEST(Optimizer, SaysWhatItKeepsAndWhichOfItIsApproximate) {
+  EXPECT_EQ(describe({}),
+            "adamw, master fp32 (exact), moments fp32 (exact), 12 bytes of state per parameter");
+  EXPECT_EQ(describe(config_of(UpdateRule::lion, MasterFormat::split, DType::q8)),
+            "lion, master split (exact), moments q8 (approximate), 3.016 bytes of state per "
+            "parameter");
 }
 
 TEST(Optimizer, DeclaresOneUpdateATileWithItsStateBetweenGradientAndWeight) {
@@ -146,7 +153,7 @@ TEST(Optimizer, DecaysOnlyTheRangesOfTheBlock) {
 
 TEST(Optimizer, KeepsItsStateAndOnlyCastsTheWeightWhenTheUpdateIsNotApplied) {
   const auto kernels = make_ref_kernels();
-  AdamW optimizer({}, {{}}, *kernels);
+  Optimizer optimizer({}, {{}}, *kernels);
   Tile tile;
   NoStream stream;
   optimizer.update(tile.at(0), {.step = 1, .learning_rate = 0.1f}, {.apply = 0}, stream);

@@ -1,5 +1,6 @@
 #include "strata/plan/plan.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,6 +23,22 @@ std::string joined(const std::vector<Violation>& violations) {
   std::string text;
   for (const Violation& v : violations) text += v.what + "\n";
   return text;
+}
+
+// The same Program with a split master and q8 moments: other bytes, and updates that read the
+// weight.
+Program with_small_state(Program program) {
+  for (Shard& shard : program.shards) {
+    if (shard.role == Role::weight) shard.dtype = DType::bf16;
+    if (shard.role == Role::master) shard.dtype = DType::u16;
+    if (shard.role == Role::moment1 || shard.role == Role::moment2) shard.dtype = DType::q8;
+  }
+  for (Segment& segment : program.segments) {
+    if (segment.kind != SegmentKind::update) continue;
+    for (Use& use : segment.uses)
+      if (use.access == Access::produce) use.access = Access::update;
+  }
+  return program;
 }
 
 double fraction_on(const Program& program, const Plan& plan, Role role, Tier tier) {
@@ -56,6 +73,66 @@ TEST(Plan, VerifiesForRandomPlacementsAndSlotCounts) {
     const Plan plan = make_plan(program, roomy_limits(), policy);
     ASSERT_EQ(joined(verify(program, plan)), "") << "seed " << seed;
   }
+}
+
+TEST(Plan, VerifiesForUpdatesThatReadTheWeightUnderEveryPlacement) {
+  const Program program = with_small_state(make_toy_program({.layers = 2, .micro_batches = 2}));
+  for (const Tier tier : {Tier::device, Tier::host, Tier::nvme})
+    EXPECT_EQ(joined(verify(program, make_plan(program, roomy_limits(), all_on(tier)))), "");
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Policy policy = random_policy(seed);
+    if (seed % 2 == 1) policy.update_order = UpdateOrder::during_backward;
+    const Plan plan = make_plan(program, roomy_limits(), policy);
+    ASSERT_EQ(joined(verify(program, plan)), "") << "seed " << seed;
+  }
+}
+
+// Of each tile of a role, the tiles being whole.
+std::uint64_t home_bytes(const Program& program, Role role) {
+  Policy policy = all_on(Tier::host);
+  const Plan plan = make_plan(program, roomy_limits(), policy);
+  const auto usage =
+      std::ranges::find_if(plan.usage, [&](const Usage& u) { return u.is_home && u.role == role; });
+  return usage->bytes[static_cast<std::size_t>(Tier::host)];
+}
+
+TEST(Plan, CountsTheBytesOfEachFormatWithItsScales) {
+  constexpr std::int64_t tile = 1 << 20, layers = 3;
+  const Program program = with_small_state(make_toy_program({.layers = layers,
+                                                             .layer_elements = 2 * tile,
+                                                             .embedding_elements = 2 * tile,
+                                                             .tile_elements = tile}));
+  const std::uint64_t rest = 4096;  // the head's 128 elements
+  const auto elements = static_cast<std::uint64_t>((layers + 1) * 2 * tile);
+  EXPECT_EQ(home_bytes(program, Role::weight), 2 * elements + rest);
+  EXPECT_EQ(home_bytes(program, Role::master), 2 * elements + rest);
+  EXPECT_EQ(home_bytes(program, Role::moment1), elements + elements / 64 + rest);
+}
+
+TEST(Plan, CutsSlotsForTilesOfEachFormat) {
+  const Program program = with_small_state(make_toy_program({}));
+  const Plan plan = make_plan(program, roomy_limits(), all_on(Tier::nvme));
+  const auto slot_bytes = [&](const std::string& name) {
+    return std::ranges::find(plan.pools, name, &SlotPool::name)->slot_bytes;
+  };
+  EXPECT_EQ(slot_bytes("master staging"), 2u * 4096);
+  EXPECT_EQ(slot_bytes("moment1 staging"), 2u * 4096) << "codes and scales, to whole pages";
+  EXPECT_EQ(slot_bytes("updated weight staging"), 2u * 4096);
+}
+
+// On the device only what lives there is updated: a split master's weight is part of it.
+TEST(Plan, UpdatesOnTheHostWhatLivesInPartOnTheDevice) {
+  const Program program = with_small_state(make_toy_program({}));
+  Policy policy = all_on(Tier::device);
+  const auto update_lanes = [&] {
+    std::vector<Lane> lanes;
+    for (const Op& op : make_plan(program, roomy_limits(), policy).schedules[0].ops)
+      if (op.kind == OpKind::update) lanes.push_back(op.lane);
+    return lanes;
+  };
+  EXPECT_THAT(update_lanes(), ::testing::Each(Lane::compute));
+  policy.fractions[static_cast<std::size_t>(Role::weight)] = {0, 1, 0};
+  EXPECT_THAT(update_lanes(), ::testing::Each(Lane::update));
 }
 
 TEST(Plan, FollowsFractionsToWithinOneTile) {
@@ -175,21 +252,25 @@ TEST(Plan, UpdatesDuringBackwardPrecedeTheNorm) {
       std::count_if(ops.begin(), norm, [](const Op& op) { return op.kind == OpKind::update; }), 0);
 }
 
-TEST(Plan, LetsTheNextForwardStartWhileLaterBlocksAreStillUpdated) {
-  const Program program = make_toy_program({.layers = 8});
-  for (const Tier tier : {Tier::host, Tier::nvme}) {
-    const Plan plan = make_plan(program, roomy_limits(), all_on(tier));
-    const auto& ops = plan.schedules[0].ops;
-    for (const Op& op : ops) {
-      const Segment& segment = program.segment(op.segment);
-      if (segment.kind != SegmentKind::forward) continue;
-      for (const Edge& edge : op.after) {
-        const Segment& cause = program.segment(ops[edge.op.index()].segment);
-        if (edge.steps_back != 1 || cause.kind != SegmentKind::update) continue;
-        EXPECT_EQ(cause.block, segment.block) << segment.name << " waits for " << cause.name;
-      }
+void expect_forward_waits_only_for_its_block(const Program& program, const Plan& plan) {
+  const auto& ops = plan.schedules[0].ops;
+  for (const Op& op : ops) {
+    const Segment& segment = program.segment(op.segment);
+    if (segment.kind != SegmentKind::forward) continue;
+    for (const Edge& edge : op.after) {
+      const Segment& cause = program.segment(ops[edge.op.index()].segment);
+      if (edge.steps_back != 1 || cause.kind != SegmentKind::update) continue;
+      EXPECT_EQ(cause.block, segment.block) << segment.name << " waits for " << cause.name;
     }
   }
+}
+
+TEST(Plan, LetsTheNextForwardStartWhileLaterBlocksAreStillUpdated) {
+  const Program plain = make_toy_program({.layers = 8});
+  for (const Program& program : {plain, with_small_state(plain)})
+    for (const Tier tier : {Tier::host, Tier::nvme})
+      expect_forward_waits_only_for_its_block(program,
+                                              make_plan(program, roomy_limits(), all_on(tier)));
 }
 
 // --- The checker finds what the planner might get wrong.
@@ -281,6 +362,51 @@ TEST_F(VerifierFinds, ASlotUsedTwiceAtOnce) {
       if (operand.region.tier == Tier::host && operand.what.content == Content::value &&
           op.lane == Lane::state_read && operand.access == Access::produce)
         operand.region.offset = 0;
+  EXPECT_FALSE(verify(program_, plan_).empty());
+}
+
+// Updates that read the weight: what may go wrong there.
+class VerifierFindsInUpdates : public ::testing::Test {
+ protected:
+  Program program_ = with_small_state(make_toy_program({}));
+  Plan plan_ = make_plan(program_, roomy_limits(), all_on(Tier::nvme));
+  Op& an_update() {
+    auto& ops = plan_.schedules[0].ops;
+    return *std::find_if(ops.rbegin(), ops.rend(),
+                         [](const Op& op) { return op.kind == OpKind::update; });
+  }
+  Operand& weight(Op& op) {
+    return *std::ranges::find_if(op.operands, [&](const Operand& operand) {
+      return operand.what.shard.valid() && program_.shard(operand.what.shard).role == Role::weight;
+    });
+  }
+};
+
+TEST_F(VerifierFindsInUpdates, AWeightThatIsNotFetched) {
+  const Region slot = weight(an_update()).region;
+  auto& ops = plan_.schedules[0].ops;
+  const auto fetch = std::find_if(ops.rbegin(), ops.rend(), [&](const Op& op) {
+    return op.kind == OpKind::read && op.operands[1].region.offset == slot.offset;
+  });
+  ASSERT_TRUE(fetch != ops.rend());
+  ops.erase(std::next(fetch).base());
+  derive_edges(plan_.schedules[0]);
+  EXPECT_FALSE(verify(program_, plan_).empty());
+}
+
+TEST_F(VerifierFindsInUpdates, AWeightThatIsOnlyWritten) {
+  weight(an_update()).access = Access::produce;
+  derive_edges(plan_.schedules[0]);
+  EXPECT_FALSE(verify(program_, plan_).empty());
+}
+
+TEST_F(VerifierFindsInUpdates, AnOperandOfOtherBytesThanItsTile) {
+  weight(an_update()).region.bytes -= 2;
+  EXPECT_FALSE(verify(program_, plan_).empty());
+}
+
+TEST_F(VerifierFindsInUpdates, AHomeOfOtherBytesThanItsTile) {
+  plan_.homes[program_.find(Role::moment1, 1).index()][0].bytes -= 4;
   EXPECT_FALSE(verify(program_, plan_).empty());
 }
 

@@ -100,5 +100,86 @@ TEST(Validate, RefusesAnEmptyShard) {
   expect_refused(program, "has 0 elements");
 }
 
+// One update of a tile of bf16 weights, with a split master.
+Program program_with_update() {
+  Program program;
+  program.tile_elements = 4096;
+  program.blocks = {"block"};
+  Segment backward, update;
+  backward.name = "backward";
+  update.kind = SegmentKind::update;
+  update.block = 0;
+  update.tile = 1;
+  update.name = "the update";
+  const ShardId gradient = program.add(shard_of(Role::gradient, 5000, DType::bf16));
+  backward.uses = {{gradient, Access::accumulate}};
+  update.uses = {
+      {gradient, Access::read, 1},
+      {program.add(shard_of(Role::master, 5000, DType::u16)), Access::update, 1},
+      {program.add(shard_of(Role::moment1, 5000, DType::q8)), Access::update, 1},
+      {program.add(shard_of(Role::weight, 5000, DType::bf16)), Access::update, 1},
+  };
+  const SegmentId first = program.add(std::move(backward)), second = program.add(std::move(update));
+  program.sequences.push_back({"train", {first, second}});
+  return program;
+}
+
+TEST(Program, CountsTheScalesOfEightBitMomentsWithTheirTile) {
+  const Program program = program_with_update();
+  const ShardId moment = program.find(Role::moment1, 0);
+  EXPECT_EQ(program.tile_bytes(moment, 0), 4096 + 16 * 4);
+  EXPECT_EQ(program.tile_bytes(moment, 1), 960 + 4 * 4) << "904 codes, padded, and four scales";
+  EXPECT_EQ(program.shard(moment).bytes(),
+            program.tile_bytes(moment, 0) + program.tile_bytes(moment, 1));
+}
+
+TEST(Program, FindsTheOperandOfAnUpdateByItsRole) {
+  const Program program = program_with_update();
+  const Segment& update = program.segments[1];
+  EXPECT_EQ(program.use_of(update, Role::weight)->access, Access::update);
+  EXPECT_EQ(program.use_of(update, Role::gradient), &update.uses[0]);
+  EXPECT_EQ(program.use_of(update, Role::moment2), nullptr);
+}
+
+TEST(Validate, AcceptsUpdatesWithOneMomentAndASplitMaster) {
+  EXPECT_NO_THROW(validate(program_with_update()));
+}
+
+TEST(Validate, RefusesASplitMasterWhoseWeightIsNotItsOtherHalf) {
+  Program produced = program_with_update();
+  produced.segments[1].uses[3].access = Access::produce;
+  expect_refused(produced, "not its half");
+  Program whole = program_with_update();
+  whole.shards[3].dtype = DType::f32;
+  expect_refused(whole, "not its half");
+}
+
+TEST(Validate, RefusesAnUpdateThatLacksAnOperandOrHasItTwice) {
+  for (std::size_t operand = 0; operand < 4; ++operand) {
+    Program lacking = program_with_update();
+    auto& uses = lacking.segments[1].uses;
+    uses.erase(uses.begin() + static_cast<std::ptrdiff_t>(operand));
+    expect_refused(lacking, "the update");
+    Program doubled = program_with_update();
+    doubled.segments[1].uses.push_back(doubled.segments[1].uses[operand]);
+    expect_refused(doubled, "no operand of an update, or not so used");
+  }
+}
+
+TEST(Validate, RefusesAnUpdateOfAnotherTileThanItsOwn) {
+  Program program = program_with_update();
+  program.segments[1].uses[2].tile = 0;
+  expect_refused(program, "another tile of 'moment1/block'");
+}
+
+TEST(Validate, RefusesFormatsOfStateElsewhere) {
+  Program moments = program_with_update();
+  moments.shards[3].dtype = DType::q8;
+  expect_refused(moments, "the format of moments");
+  Program halves = program_with_update();
+  halves.shards[2].dtype = DType::u16;
+  expect_refused(halves, "the format of a split master");
+}
+
 }  // namespace
 }  // namespace strata

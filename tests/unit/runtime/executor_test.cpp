@@ -23,6 +23,7 @@ using testing::rounds;
 using testing::run_plainly;
 using testing::run_planned;
 using testing::ToyRunOptions;
+using testing::ToyUpdate;
 using testing::Trajectory;
 
 void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
@@ -66,12 +67,13 @@ Trajectory run_on_sim_disk(const Program& program, const Plan& plan, const ToyRu
 }
 
 // Every kind of use, blocks of several tiles of which the last is short.
-Program small_program(int micro_batches) {
+Program small_program(int micro_batches, ToyUpdate update = ToyUpdate::produces_weight) {
   return make_toy_program({.layers = 2,
                            .micro_batches = micro_batches,
                            .layer_elements = 5000,
                            .embedding_elements = 9000,
-                           .tokens = 32});
+                           .tokens = 32,
+                           .update = update});
 }
 
 TEST(Executor, GivesThePlainBitsSeriallyUnderEveryPlacement) {
@@ -132,6 +134,23 @@ TEST(Executor, GivesTheSameBitsWithUpdatesDuringBackward) {
     options.executor.seed = seed;
     expect_same(expected, run_on_sim_disk(program, verified_plan(program, policy), options, seed),
                 "placement " + std::to_string(seed));
+  }
+}
+
+// In each mode, after backward and (without clipping) during it.
+TEST(Executor, GivesThePlainBitsWhenUpdatesReadTheWeightTheyWrite) {
+  const Program program = small_program(2, ToyUpdate::updates_weight);
+  ToyRunOptions options{.steps = 5, .evaluate_every = 3};
+  for (const UpdateOrder order : {UpdateOrder::after_backward, UpdateOrder::during_backward}) {
+    options.max_grad_norm = order == UpdateOrder::during_backward ? 0.0f : 0.5f;
+    const Trajectory expected = run_plainly(program, options);
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(24, 6)); ++seed) {
+      Policy policy = random_policy(seed / 3);
+      policy.update_order = order;
+      options.executor = {static_cast<ExecutionMode>(seed % 3), seed, Poison::on};
+      expect_same(expected, run_on_sim_disk(program, verified_plan(program, policy), options, seed),
+                  "seed " + std::to_string(seed));
+    }
   }
 }
 

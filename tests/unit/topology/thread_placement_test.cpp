@@ -12,7 +12,10 @@ using testing::ElementsAre;
 using testing::SizeIs;
 
 Topology two_nodes() {
-  return {.nodes = {{0, {0, 1, 2, 3}}, {1, {4, 5, 6, 7}}}, .usable_cores = 8};
+  Topology topology;
+  topology.nodes = {{0, {0, 1, 2, 3}}, {1, {4, 5, 6, 7}}};
+  topology.usable_cores = 8;
+  return topology;
 }
 
 void expect_threads(const NodeThreads& threads, int node, int count, std::vector<int> cores) {

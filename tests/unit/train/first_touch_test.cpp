@@ -1,8 +1,9 @@
-#include "train/first_touch.hpp"
+#include "src/train/first_touch.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 

@@ -16,12 +16,19 @@ using testing::UnorderedElementsAre;
 
 using Cores = std::vector<int>;
 
-Topology one_node(int cores) {
-  Topology topology{.nodes = {{0, {}}}, .usable_cores = cores};
-  for (int core = 0; core < cores; ++core) topology.nodes[0].cores.push_back(core);
+Topology machine(std::vector<NumaNode> nodes) {
+  Topology topology;
+  topology.usable_cores = 0;
+  for (const NumaNode& node : nodes) topology.usable_cores += static_cast<int>(node.cores.size());
+  topology.nodes = std::move(nodes);
   return topology;
 }
-Topology two_nodes() { return {.nodes = {{0, {0, 1}}, {1, {2, 3}}}, .usable_cores = 4}; }
+Topology one_node(int cores) {
+  NumaNode node;
+  for (int core = 0; core < cores; ++core) node.cores.push_back(core);
+  return machine({node});
+}
+Topology two_nodes() { return machine({{0, {0, 1}}, {1, {2, 3}}}); }
 
 // Who asked to be bound to what.
 struct Bindings {

@@ -12,7 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::SizeIs;
 
 class Stall : public testing::Test {
  protected:
@@ -25,7 +25,7 @@ class Stall : public testing::Test {
 };
 
 TEST_F(Stall, WarnsOnceWithWhatIsInFlight) {
-  for (const double seconds : {30.1, 60.1, 90.1, 270.3}) pass(seconds);
+  for (const double seconds : {30.1, 60.1, 90.1, 270.3, 329.9}) pass(seconds);
   EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("warning"), HasSubstr("30 s"), HasSubstr("300 s"),
                                        HasSubstr("write tiles at 4096"))));
   EXPECT_EQ(ends_, 0);
@@ -34,22 +34,42 @@ TEST_F(Stall, WarnsOnceWithWhatIsInFlight) {
 TEST_F(Stall, WarnsAnewOfTheNextOne) {
   for (const double seconds : {30.1, 60.1, 30.2}) pass(seconds);
   EXPECT_EQ(said_.size(), 2u);
+  for (const double seconds : {600.0, 300.0}) pass(seconds);
+  EXPECT_EQ(said_.size(), 4u) << "the end of one, the warning of another that comes late";
 }
 
-TEST_F(Stall, EndsTheProcessAfterTenTimesAsLong) {
-  pass(299.9);
+TEST_F(Stall, EndsTheProcessWhenItsWarningHasBeenOutForTenTimesAsLong) {
+  for (const double seconds : {30.0, 60.0, 300.0, 329.0}) pass(seconds);
   EXPECT_EQ(ends_, 0);
-  EXPECT_THAT(said_, IsEmpty());
-  pass(300);
+  EXPECT_THAT(said_, SizeIs(1));
+  pass(330);
   EXPECT_EQ(ends_, 1);
-  EXPECT_THAT(said_, ElementsAre(AllOf(HasSubstr("300 s"), HasSubstr("offload.io_stall_seconds"),
-                                       HasSubstr("write tiles at 4096"))));
+  EXPECT_THAT(said_.back(), AllOf(HasSubstr("330 s"), HasSubstr("offload.io_stall_seconds"),
+                                  HasSubstr("write tiles at 4096")));
+}
+
+TEST_F(Stall, NeverEndsTheProcessAtItsFirstCallHoweverLate) {
+  pass(100000);
+  EXPECT_EQ(ends_, 0);
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("warning")));
+  pass(100299);
+  EXPECT_EQ(ends_, 0);
+  pass(100300);
+  EXPECT_EQ(ends_, 1);
+}
+
+TEST_F(Stall, OfOneTransferOfADriveThatGivesOthersBackNeverEndsTheProcess) {
+  for (int i = 0; i < 100; ++i) pass(2.5);
+  EXPECT_EQ(ends_, 0);
+  EXPECT_THAT(said_.back(), AllOf(HasSubstr("kept a transfer for more than 30 s"),
+                                  HasSubstr("gave another one back 2.5 s ago")));
 }
 
 TEST(EndingStallPolicy, LeavesWithItsOwnExitCode) {
-  const StallPolicy policy = ending_stall_policy(0.5);
-  EXPECT_EXIT(policy(5, "read tiles at 0"), testing::ExitedWithCode(exit_drive_stalled),
-              "given nothing back for 5 s.*\n.*read tiles at 0");
+  StallPolicy policy = ending_stall_policy(0.5);
+  policy(0.5, "read tiles at 0");
+  EXPECT_EXIT(policy(5.5, "read tiles at 0"), testing::ExitedWithCode(exit_drive_stalled),
+              "given nothing back for 6 s.*\n.*read tiles at 0");
 }
 
 }  // namespace

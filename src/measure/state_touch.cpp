@@ -1,22 +1,23 @@
-#include "bench/adam_roofline.hpp"
+#include "measure/state_touch.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "bench/adam_roofline.cpp"
+#define HWY_TARGET_INCLUDE "src/measure/state_touch.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace strata::bench {
+namespace strata {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::int64_t step = 64;  // elements; so a step of one-byte elements is a cache line
+constexpr std::int64_t step = 64;  // elements, so that one-byte elements fill a cache line
 
 using Bytes = hn::ScalableTag<std::uint8_t>;
 
-// Reads and writes the step's bytes of one array, `size` bytes an element.
+// Reads and writes the step's bytes of one array, `size` bytes an element. `with` is zero, which
+// the compiler does not know: the state stays what it is.
 template <std::int64_t size>
 HWY_INLINE void change(std::uint8_t* at, hn::Vec<Bytes> with) {
   const Bytes d;
@@ -25,12 +26,12 @@ HWY_INLINE void change(std::uint8_t* at, hn::Vec<Bytes> with) {
 }
 
 template <std::int64_t size>
-HWY_INLINE hn::Vec<Bytes> read(const std::uint8_t* at) {
+HWY_INLINE hn::Vec<Bytes> read(const std::uint8_t* at, hn::Vec<Bytes> zero) {
   const Bytes d;
   auto all = hn::Zero(d);
   for (std::int64_t i = 0; i < size * step; i += static_cast<std::int64_t>(hn::Lanes(d)))
     all = hn::Xor(all, hn::LoadU(d, at + i));
-  return all;
+  return hn::And(all, zero);
 }
 
 HWY_INLINE void stream(std::uint8_t* at, hn::Vec<Bytes> value) {
@@ -42,8 +43,10 @@ HWY_INLINE void stream(std::uint8_t* at, hn::Vec<Bytes> value) {
 // Sizes in bytes of an element of each array.
 template <std::int64_t gradient, std::int64_t master, std::int64_t moment>
 void touch(const UpdateArgs& args, std::int64_t begin, std::int64_t end) {
+  const volatile std::uint8_t nothing = 0;
+  const auto zero = hn::Set(Bytes(), nothing);
   for (std::int64_t i = begin; i + step <= end; i += step) {
-    const auto with = read<gradient>(args.gradient.as<const std::uint8_t>() + gradient * i);
+    const auto with = read<gradient>(args.gradient.as<const std::uint8_t>() + gradient * i, zero);
     change<master>(args.master.as<std::uint8_t>() + master * i, with);
     change<moment>(args.moment1.as<std::uint8_t>() + moment * i, with);
     if (!args.moment2.empty()) change<moment>(args.moment2.as<std::uint8_t>() + moment * i, with);
@@ -68,11 +71,11 @@ void touch_range(const UpdateArgs& args, std::int64_t begin, std::int64_t end) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace strata::bench
+}  // namespace strata
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace strata::bench {
+namespace strata {
 namespace {
 
 HWY_EXPORT(touch_range);
@@ -83,5 +86,5 @@ void touch_state(const UpdateArgs& args, std::int64_t begin, std::int64_t end) {
   HWY_DYNAMIC_DISPATCH(touch_range)(args, begin, end);
 }
 
-}  // namespace strata::bench
+}  // namespace strata
 #endif

@@ -1,0 +1,85 @@
+// What a run plans, from the shapes of a model alone.
+
+#include "strata/train/planned_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "sim/tiny_training.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+// A folder with a config.json and no weights.
+std::filesystem::path model_without_weights(const std::string& preset) {
+  const auto folder = testing::fresh_folder(preset);
+  std::ofstream(folder / "config.json") << hf_config_text(random_model_preset(preset), DType::bf16);
+  return folder;
+}
+
+RunConfig config_for(const std::string& preset) {
+  RunConfig config;
+  config.model_name_or_path = model_without_weights(preset);
+  config.cutoff_len = 64;
+  config.compute_threads = config.update_threads = 1;
+  config.offload.gpu_limit = 64ull << 30;
+  config.offload.cpu_limit = 4ull << 40;
+  return config;
+}
+
+// Bytes of a role's homes for each parameter.
+double bytes_per_parameter(const PlannedRun& run, Role role) {
+  for (const Usage& usage : run.plan.usage) {
+    if (!usage.is_home || usage.role != role) continue;
+    const std::uint64_t bytes = usage.bytes[0] + usage.bytes[1] + usage.bytes[2];
+    return static_cast<double>(bytes) / static_cast<double>(run.model->num_parameters());
+  }
+  return 0;
+}
+
+TEST(PlannedRun, CountsTheStateOf70BillionParametersInEachFormat) {
+  RunConfig config = config_for("llama3-70b");
+  config.optimizer_master = MasterFormat::split;
+  config.optimizer_moments = DType::q8;
+  const PlannedRun run = plan_run(config, Purpose::train);
+  EXPECT_GT(run.model->num_parameters(), 70'000'000'000);
+  constexpr double pages = 1e-4;  // homes end at whole pages
+  EXPECT_NEAR(bytes_per_parameter(run, Role::weight), 2, pages);
+  EXPECT_NEAR(bytes_per_parameter(run, Role::gradient), 2, pages);
+  EXPECT_NEAR(bytes_per_parameter(run, Role::master), 2, pages);
+  EXPECT_NEAR(bytes_per_parameter(run, Role::moment1) + bytes_per_parameter(run, Role::moment2),
+              2 * (1 + 4.0 / 256), pages);
+}
+
+TEST(PlannedRun, PlansNoSecondMomentForAnOptimizerWithout) {
+  RunConfig config = config_for("51m");
+  config.optim = UpdateRule::lion;
+  const PlannedRun run = plan_run(config, Purpose::train);
+  EXPECT_NEAR(bytes_per_parameter(run, Role::master), 4, 1e-3);
+  EXPECT_NEAR(bytes_per_parameter(run, Role::moment1), 4, 1e-3);
+  EXPECT_EQ(bytes_per_parameter(run, Role::moment2), 0);
+}
+
+TEST(PlannedRun, RefusesASplitMasterWithFp32Compute) {
+  RunConfig config = config_for("tiny");
+  config.optimizer_master = MasterFormat::split;
+  config.bf16 = false;
+  EXPECT_THROW(plan_run(config, Purpose::train), ConfigError);
+}
+
+TEST(OptimizerConfig, TakesSgdsMomentumAndTheBetasOfTheOthers) {
+  RunConfig config;
+  EXPECT_EQ(optimizer_config(config).beta1, 0.9);
+  config.optim = UpdateRule::sgd;
+  EXPECT_EQ(optimizer_config(config).beta1, 0);
+  config.sgd_momentum = 0.95;
+  EXPECT_EQ(optimizer_config(config).beta1, 0.95);
+  config.optim = UpdateRule::lion;
+  EXPECT_THROW(optimizer_config(config), ConfigError);
+}
+
+}  // namespace
+}  // namespace strata
