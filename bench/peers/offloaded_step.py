@@ -4,17 +4,17 @@
 For each number of threads it times, `--rounds` times in turn, on `--count` parameters with fp32 state:
 
   update   an update of the fp32 state that also gives the bf16 weight
-  step     the whole offloaded step: a bf16 gradient comes in, its norm is taken, it is unscaled and clipped, the state is
-           updated, a bf16 weight goes out
+  step     the whole offloaded step: a bf16 gradient comes in, its norm is taken, it is unscaled and clipped, the state
+           is updated, a bf16 weight goes out
   clipped  the same with a norm that is known before, as when a GPU has computed it: without the pass that sums squares
 
-Peers get what is best for them: buffers that are made once, no copies in double, huge pages, torch's fused AdamW where torch
-has one. Before each round the time of a cache line from core to core is taken: on a virtual machine the placement of its
-cores changes memory bandwidth by 1.7x, and all sides of a round meet the same one.
+Peers get what is best for them: buffers that are made once, no copies in double, huge pages, torch's fused AdamW where
+torch has one. Before each round the time of a cache line from core to core is taken: on a virtual machine the placement
+of its cores changes memory bandwidth by 1.7x, and all sides of a round meet the same one.
 
 Needs a Python with torch, a compiler and ninja for DeepSpeed's kernel (its source is downloaded with pip into
-build/peers and built there unchanged), and `strata_step`, made by -DSTRATA_BENCH=ON. What does not install is a row that
-says so."""
+build/peers and built there unchanged), and `strata_step`, made by -DSTRATA_BENCH=ON. What does not install is a row
+that says so."""
 import argparse
 import json
 import os
@@ -52,10 +52,11 @@ class TorchSide:
 
     def make_optimizer(self):
         options = dict(lr=LEARNING_RATE, betas=BETAS, eps=EPSILON, weight_decay=WEIGHT_DECAY)
+        adamw, torch_name = self.torch.optim.AdamW, f"torch {self.torch.__version__}"
         try:
-            return self.torch.optim.AdamW([self.p], fused=True, **options), f"torch {self.torch.__version__} fused AdamW"
+            return adamw([self.p], fused=True, **options), torch_name + " fused AdamW"
         except (RuntimeError, TypeError):
-            return self.torch.optim.AdamW([self.p], **options), f"torch {self.torch.__version__} AdamW"
+            return adamw([self.p], **options), torch_name + " AdamW"
 
     def update(self):
         self.optimizer.step()
@@ -128,10 +129,14 @@ def deepspeed_source(options):
 
 
 def build_deepspeed(options):
+    import torch
     from torch.utils import cpp_extension
     source = deepspeed_source(options)
-    build = os.path.join(options.work, f"cpu_adam-{options.deepspeed}-python{sys.version_info[0]}{sys.version_info[1]}")
+    build = os.path.join(options.work, f"cpu_adam-{options.deepspeed}-torch{torch.__version__}")
     os.makedirs(build, exist_ok=True)
+    lock = os.path.join(build, "lock")
+    if os.path.exists(lock):  # left by a build that was killed: torch would wait for it for ever
+        os.remove(lock)
     return cpp_extension.load(
         name="cpu_adam",
         sources=[os.path.join(source, "csrc", "adam", name) for name in ("cpu_adam.cpp", "cpu_adam_impl.cpp")],
@@ -172,7 +177,8 @@ class PeerSide:
         return time.perf_counter() - begin
 
     def weight(self):
-        return sum(float(part.float().abs().double().sum()) for part in self.peer.weight.split(1 << 22)) / len(self.peer.weight)
+        weight = self.peer.weight
+        return sum(float(part.double().abs().sum()) for part in weight.split(1 << 22)) / len(weight)
 
 
 def attempt(make, name, options, missing):
@@ -265,7 +271,7 @@ def parse_arguments(arguments):
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--layouts", default="f32/f32/f32,bf16/f32/f32,bf16/split/f32",
                         help="of Strata: gradient/master/moments")
-    parser.add_argument("--deepspeed", default="0.18.6", help="version of the source")
+    parser.add_argument("--deepspeed", default="0.19.8", help="version of the source")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="folder of Strata's build")
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "peers"), help="where peers are built")
     parser.add_argument("--settle", type=float, default=0.02, help="seconds of rest before each sample")
@@ -288,7 +294,11 @@ def main():
     if options.worker:
         options.threads = int(options.worker)
         return worker(options)
-    print(f"load average {os.getloadavg()[0]:.1f} before; medians (lowest-highest) of {options.rounds} rounds, sides in random order")
+    print(f"load average {os.getloadavg()[0]:.1f} before; medians (lowest-highest) of {options.rounds} rounds, "
+          "sides in random order")
+    if os.getloadavg()[0] > 0.5:
+        print("warning: others use this machine. OpenMP's barriers wait for threads that were put aside, so that peers "
+              "suffer more than Strata")
     results = [run_worker(options, int(threads)) for threads in options.threads.split(",")]
     for result in results:
         show(result, options.work_kinds)
