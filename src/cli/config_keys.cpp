@@ -290,7 +290,7 @@ std::vector<ConfigKey> offload_keys() {
               "I/O requests in flight."),
       number("offload.io_stall_seconds", at(&O::io_stall_seconds), any_positive,
              "When a drive has given nothing back for so long, a warning lists what it holds; "
-             "after 10 times as long the run ends with exit code 3."),
+             "after 10 times as long again the run ends with exit code 3."),
       boolean("offload.verify_nvme", at(&O::verify_nvme),
               "Keep a checksum (XXH3) of every tile written to NVMe and compare it on every read: "
               "a tile that comes back changed ends the run. Costs one pass over memory per "

@@ -1,5 +1,8 @@
 #include "measure/stream_passes.hpp"
 
+#include <array>
+#include <cstdint>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/measure/stream_passes.cpp"
 #include "hwy/foreach_target.h"
@@ -44,7 +47,11 @@ void read_lines(const double* from, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i + line_elements <= end; i += line_elements)
     for (std::int64_t j = i; j < i + line_elements; j += lanes)
       all = hn::Xor(all, hn::LoadU(d, bits + j));
-  [[maybe_unused]] volatile std::uint64_t kept = hn::GetLane(hn::SumOfLanes(d, all));
+  HWY_ALIGN std::array<std::uint64_t, hn::MaxLanes(d)> sums = {};
+  hn::Store(all, d, sums.data());
+  std::uint64_t sum = 0;
+  for (const std::uint64_t lane : sums) sum ^= lane;
+  [[maybe_unused]] volatile std::uint64_t kept = sum;
 }
 
 template <class Store>

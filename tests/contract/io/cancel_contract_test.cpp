@@ -153,16 +153,17 @@ TEST(Cancel, GivesUpWhatASlowDiskHasNotBegun) {
   // 16 pieces are in flight at a time; the first takes milliseconds.
   const auto engine = make_sim_engine({.seed = 2, .latency_us_max = 20000, .chunk_bytes = 4 * KiB});
   const FileId file = engine->open("/sim/tiles", OpenMode::read_write_create, Caching::direct);
-  const auto data = Buffer::random(64 * KiB, 1);
+  const auto data = Buffer::random(MiB, 1);
   Outcome first, last;
   const std::vector<IoRequest> requests = {
-      request(IoOp::write, file, 0, data.span(), &first),
+      request(IoOp::write, file, 0, data.span().first(64 * KiB), &first),
       request(IoOp::write, file, 64 * KiB, data.span(), &last)};
   engine->submit(requests);
   EXPECT_EQ(engine->cancel(last), 1u);
   EXPECT_EQ(last.wait().error_number, ECANCELED);
   EXPECT_TRUE(first.wait().ok());
-  EXPECT_EQ(engine->info(file).bytes, 64 * KiB);
+  EXPECT_GE(engine->info(file).bytes, 64 * KiB);
+  EXPECT_LT(engine->info(file).bytes, 64 * KiB + MiB);
 }
 
 }  // namespace

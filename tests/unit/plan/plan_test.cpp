@@ -126,7 +126,8 @@ TEST(Plan, UpdatesOnTheHostWhatLivesInPartOnTheDevice) {
   Policy policy = all_on(Tier::device);
   const auto update_lanes = [&] {
     std::vector<Lane> lanes;
-    for (const Op& op : make_plan(program, roomy_limits(), policy).schedules[0].ops)
+    const Plan plan = make_plan(program, roomy_limits(), policy);
+    for (const Op& op : plan.schedules[0].ops)
       if (op.kind == OpKind::update) lanes.push_back(op.lane);
     return lanes;
   };
