@@ -78,7 +78,7 @@ std::vector<std::int64_t> counts_of(const Options& options,
 
 AdamLayout layout_of(const RunConfig& config) {
   const OptimizerConfig optimizer = optimizer_config(config);
-  const DType master = optimizer.master == MasterFormat::split ? DType::u16 : DType::f32;
+  const DType master = state_shards(optimizer).front().dtype;
   return {optimizer.rule, DType::f32, master, optimizer.moments};
 }
 
@@ -105,7 +105,7 @@ void add_layouts_of(const std::vector<UpdateDemand>& demands, std::vector<AdamLa
 }
 
 int bench_adam_command(const Options& options) {
-  check_json_target(options.json);
+  check_target(options.json);
   const std::vector<UpdateDemand> demands = demands_of(options);
   AdamBenchOptions bench;
   bench.layouts = layouts_of(options);
@@ -114,7 +114,7 @@ int bench_adam_command(const Options& options) {
   bench.threads = threads_or_default(options.threads);
   bench.repeats = options.repeats;
   return run_pass_bench(
-      [&](const PassBenchWatch& watch) {
+      [&](const BenchWatch& watch) {
         bench.progress = watch.progress;
         bench.stop = watch.stop;
         return bench_adam(bench);

@@ -1,11 +1,7 @@
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "cli/command_bench.hpp"
 #include "cli/command_bench_passes.hpp"
-#include "strata/core/bytes.hpp"
-#include "strata/core/error.hpp"
 #include "strata/measure/memory_bench.hpp"
 
 namespace strata {
@@ -17,22 +13,14 @@ struct Options {
   int repeats = MemoryBenchOptions().repeats;
 };
 
-std::uint64_t array_bytes_of(const std::string& text) {
-  try {
-    return parse_bytes(text);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("--size: {}", error.what()));
-  }
-}
-
 int bench_memory_command(const Options& options) {
-  check_json_target(options.json);
+  check_target(options.json);
   MemoryBenchOptions bench;
-  bench.array_bytes = array_bytes_of(options.size);
+  bench.array_bytes = option_bytes("--size", options.size);
   bench.threads = threads_or_default(options.threads);
   bench.repeats = options.repeats;
   return run_pass_bench(
-      [&](const PassBenchWatch& watch) {
+      [&](const BenchWatch& watch) {
         bench.progress = watch.progress;
         bench.stop = watch.stop;
         return bench_memory(bench);

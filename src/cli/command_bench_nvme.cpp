@@ -4,14 +4,12 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/bench_watch.hpp"
 #include "cli/command_bench.hpp"
 #include "cli/command_bench_answer.hpp"
 #include "cli/config_value.hpp"
-#include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
-#include "cli/stop_signal.hpp"
 #include "cli/text_file.hpp"
-#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/measure/nvme_bench.hpp"
 #include "strata/train/planned_run.hpp"
@@ -38,14 +36,6 @@ struct AskedRun {
   NvmeTraffic traffic;
 };
 
-std::uint64_t bytes_of(const char* option, const std::string& text) {
-  try {
-    return parse_bytes(text);
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("{}: {}", option, error.what()));
-  }
-}
-
 std::vector<NvmePattern> patterns_of(const Options& options) {
   if (options.patterns.empty()) return {nvme_patterns.begin(), nvme_patterns.end()};
   std::vector<NvmePattern> patterns;
@@ -54,13 +44,6 @@ std::vector<NvmePattern> patterns_of(const Options& options) {
     if (std::ranges::find(patterns, pattern) == patterns.end()) patterns.push_back(pattern);
   }
   return patterns;
-}
-
-void check_target(const std::string& path) {
-  if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder)) return;
-  throw ConfigError(fmt::format("{}: {} is no folder", path, folder.string()));
 }
 
 void check_options(const Options& options) {
@@ -110,9 +93,9 @@ std::string engine_of(const Options& options, const std::optional<AskedRun>& run
 NvmeBenchOptions bench_options(const Options& options, const std::optional<AskedRun>& run) {
   NvmeBenchOptions bench;
   bench.paths = options.paths.empty() && run ? run->config.offload.nvme_paths : options.paths;
-  bench.file_bytes = bytes_of("--size", options.size);
-  bench.buffer_bytes = bytes_of("--buffer", options.buffer);
-  if (!options.block.empty()) bench.block_bytes = bytes_of("--block", options.block);
+  bench.file_bytes = option_bytes("--size", options.size);
+  bench.buffer_bytes = option_bytes("--buffer", options.buffer);
+  if (!options.block.empty()) bench.block_bytes = option_bytes("--block", options.block);
   bench.depth = options.depth.value_or(bench.depth);
   bench.patterns = patterns_of(options);
   bench.duration_s = options.duration_s;
@@ -123,15 +106,6 @@ NvmeBenchOptions bench_options(const Options& options, const std::optional<Asked
   bench.fio = options.fio ? CompareFio::yes : CompareFio::no;
   bench.io_engine = engine_of(options, run);
   return bench;
-}
-
-NvmeReport measure(NvmeBenchOptions bench, const StopSignal& signal) {
-  ProgressLine line(stderr, progress_shape(stderr), terminal_style(stderr));
-  bench.progress = [&line](const std::string& what, double done) { line.show(what, done); };
-  bench.stop = signal.requested();
-  NvmeReport report = bench_nvme(bench);
-  report.strata_version = STRATA_VERSION;
-  return report;
 }
 
 NvmeDemand demand_of(const Options& options, const NvmeReport& report,
@@ -156,15 +130,17 @@ void write_files(const Options& options, const NvmeReport& report) {
 int bench_nvme_command(const Options& options) {
   check_options(options);
   std::optional<AskedRun> run = asked_run(options);
-  const NvmeBenchOptions bench = bench_options(options, run);
+  NvmeBenchOptions bench = bench_options(options, run);
   const StopSignal signal("\nstopping; a second signal ends at once and leaves files behind\n");
   NvmeReport report;
-  try {
-    report = measure(bench, signal);
-  } catch (const Interrupted& interrupted) {
-    fmt::print(stderr, "strata: {}; the files of the benchmark are removed\n", interrupted.what());
-    return 128 + signal.number();
-  }
+  const int code = measure_watched(signal, "; the files of the benchmark are removed",
+                                   [&](const BenchWatch& watch) {
+                                     bench.progress = watch.progress;
+                                     bench.stop = watch.stop;
+                                     report = bench_nvme(bench);
+                                   });
+  if (code != 0) return code;
+  report.strata_version = STRATA_VERSION;
   fmt::print(
       "{}\n{}", format_nvme_report(report),
       format_answer(report, demand_of(options, report, run), {bench.io_engine, options.drive_tbw}));

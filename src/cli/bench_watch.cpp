@@ -1,0 +1,40 @@
+#include "cli/bench_watch.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/progress_line.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+
+int measure_watched(const StopSignal& signal, const std::string& after,
+                    const std::function<void(const BenchWatch&)>& measure) {
+  try {
+    ProgressLine line(stderr, progress_shape(stderr), terminal_style(stderr));
+    measure({.progress = [&line](const std::string& what, double done) { line.show(what, done); },
+             .stop = signal.requested()});
+  } catch (const Interrupted& interrupted) {
+    fmt::print(stderr, "strata: {}{}\n", interrupted.what(), after);
+    return 128 + signal.number();
+  }
+  return 0;
+}
+
+void check_target(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty() || std::filesystem::is_directory(folder)) return;
+  throw ConfigError(fmt::format("{}: {} is no folder", path, folder.string()));
+}
+
+std::uint64_t option_bytes(const std::string& option, const std::string& text) {
+  try {
+    return parse_bytes(text);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+}  // namespace strata
