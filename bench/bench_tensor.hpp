@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "kernels/ref/doubles.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/tensor_view.hpp"
@@ -16,12 +17,10 @@
 
 namespace strata::bench {
 
-class HostStream final : public Stream {
- public:
-  void record(Event&) override {}
-  void wait(Event&) override {}
-  void synchronize() override {}
-};
+inline Stream& host_stream() {
+  static const auto stream = make_host_device({})->make_stream("bench");
+  return *stream;
+}
 
 class Tensor {
  public:
@@ -33,8 +32,9 @@ class Tensor {
     madvise(data_.get(), bytes, MADV_HUGEPAGE);
     std::memset(data_.get(), 0, bytes);
     view_.data = data_.get();
-    for (std::int64_t i = 0; i < view_.count(); ++i)
-      set(i, value + 1e-3 * static_cast<double>(i % 1009));
+    const bool is_real = dtype == DType::f64 || dtype == DType::f32 || dtype == DType::bf16;
+    for (std::int64_t i = 0; is_real && i < view_.count(); ++i)
+      ref::set_element(view_, i, value + 1e-3 * static_cast<double>(i % 1009));
   }
   operator TensorView() const { return view_; }
   TensorView view() const { return view_; }
@@ -47,21 +47,6 @@ class Tensor {
   struct Free {
     void operator()(void* data) const { std::free(data); }
   };
-  void set(std::int64_t i, double value) {
-    switch (view_.dtype) {
-      case DType::f64:
-        view_.as<double>()[i] = value;
-        break;
-      case DType::f32:
-        view_.as<float>()[i] = static_cast<float>(value);
-        break;
-      case DType::bf16:
-        view_.as<bfloat16>()[i] = to_bfloat16(static_cast<float>(value));
-        break;
-      default:
-        break;
-    }
-  }
   std::unique_ptr<void, Free> data_;
   TensorView view_;
 };

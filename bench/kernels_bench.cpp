@@ -15,7 +15,7 @@ namespace {
 
 using bench::Tensor;
 
-bench::HostStream stream;
+Stream& stream = bench::host_stream();
 
 Kernels& kernels() {
   static const auto instance = make_cpu_kernels({});

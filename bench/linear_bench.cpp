@@ -8,19 +8,13 @@
 #include <cstdlib>
 #include <vector>
 
+#include "bench/bench_tensor.hpp"
 #include "strata/device/device.hpp"
 #include "strata/kernels/kernels.hpp"
 
 namespace {
 
 using namespace strata;
-
-class HostStream final : public Stream {
- public:
-  void record(Event&) override {}
-  void wait(Event&) override {}
-  void synchronize() override {}
-};
 
 Kernels& kernels() {
   static const char* threads = std::getenv("STRATA_THREADS");
@@ -29,10 +23,7 @@ Kernels& kernels() {
   return *table;
 }
 
-Stream& stream() {
-  static HostStream stream;
-  return stream;
-}
+using bench::host_stream;
 
 // Values near 1/8 that differ: neither denormal nor all alike.
 class Tensor {
@@ -69,7 +60,7 @@ void forward(benchmark::State& state, DType dtype, DType result) {
   const Tensor x(dtype, {state.range(0), state.range(1)});
   const Tensor w(dtype, {state.range(2), state.range(1)});
   const Tensor y(result, {state.range(0), state.range(2)});
-  for (auto _ : state) kernels().linear_forward(x, w, {}, y, Accumulate::no, stream());
+  for (auto _ : state) kernels().linear_forward(x, w, {}, y, Accumulate::no, host_stream());
   count_operations(state);
 }
 
@@ -77,7 +68,7 @@ void backward_input(benchmark::State& state, DType dtype, DType result) {
   const Tensor dy(dtype, {state.range(0), state.range(2)});
   const Tensor w(dtype, {state.range(2), state.range(1)});
   const Tensor dx(result, {state.range(0), state.range(1)});
-  for (auto _ : state) kernels().linear_backward_input(dy, w, dx, Accumulate::no, stream());
+  for (auto _ : state) kernels().linear_backward_input(dy, w, dx, Accumulate::no, host_stream());
   count_operations(state);
 }
 
@@ -85,7 +76,7 @@ void backward_weight(benchmark::State& state, DType dtype, DType result) {
   const Tensor dy(dtype, {state.range(0), state.range(2)});
   const Tensor x(dtype, {state.range(0), state.range(1)});
   const Tensor dw(result, {state.range(2), state.range(1)});
-  for (auto _ : state) kernels().linear_backward_weight(dy, x, dw, Accumulate::no, stream());
+  for (auto _ : state) kernels().linear_backward_weight(dy, x, dw, Accumulate::no, host_stream());
   count_operations(state);
 }
 
@@ -152,13 +143,13 @@ struct AttentionCall {
 
 void attention_forward(benchmark::State& state, DType dtype) {
   const AttentionCall call(state, dtype);
-  for (auto _ : state) kernels().attention_forward(call.args, stream());
+  for (auto _ : state) kernels().attention_forward(call.args, host_stream());
 }
 
 void attention_backward(benchmark::State& state, DType dtype) {
   const AttentionCall call(state, dtype);
-  kernels().attention_forward(call.args, stream());
-  for (auto _ : state) kernels().attention_backward(call.args, stream());
+  kernels().attention_forward(call.args, host_stream());
+  for (auto _ : state) kernels().attention_backward(call.args, host_stream());
 }
 
 void attention_sizes(benchmark::internal::Benchmark* bench) {
@@ -180,7 +171,7 @@ void rope(benchmark::State& state) {
   const std::vector<std::byte> starts = starts_of_one_document(t);
   const std::vector<float> frequencies(static_cast<std::size_t>(d / 2), 0.5f);
   const TensorView starts_t{const_cast<std::byte*>(starts.data()), DType::i32, {t}};
-  for (auto _ : state) kernels().rope(x, starts_t, frequencies, Rotation::forward, stream());
+  for (auto _ : state) kernels().rope(x, starts_t, frequencies, Rotation::forward, host_stream());
 }
 BENCHMARK(rope)
     ->Args({256, 8, 64})

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "sim/placement_checks.hpp"
 #include "sim/session_state.hpp"
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
@@ -17,6 +18,7 @@ using testing::difference;
 using testing::make_training_files;
 using testing::Outcome;
 using testing::place_randomly;
+using testing::PlacementChecks;
 using testing::rounds;
 using testing::state_bytes;
 using testing::tiny_config;
@@ -64,10 +66,7 @@ class StatePlacement : public ::testing::TestWithParam<State> {
     if (!known.contains(name)) known[name] = train(config(), {ExecutionMode::serial});
     return known[name];
   }
-  static void expect_plain_bits(const RunConfig& config, const ExecutorOptions& options,
-                                const std::string& what) {
-    EXPECT_EQ(difference(plain(), train(config, options)), "") << what;
-  }
+  static PlacementChecks checks() { return {config(), plain()}; }
 };
 
 INSTANTIATE_TEST_SUITE_P(
@@ -89,32 +88,15 @@ TEST_P(StatePlacement, TrainsAtAll) {
   EXPECT_LT(plain().held_out.back(), plain().held_out.front());
 }
 
-TEST_P(StatePlacement, NeverChangesABitOnThreads) {
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(8, 2)); ++seed) {
-    RunConfig placed = config();
-    place_randomly(placed, 300 + seed);
-    expect_plain_bits(placed, {}, "placement " + std::to_string(seed));
-  }
-}
+TEST_P(StatePlacement, NeverChangesABitOnThreads) { checks().on_threads(300, rounds(8, 2)); }
 
 TEST_P(StatePlacement, NeverChangesABitInAnyLegalOrder) {
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(6, 1)); ++seed) {
-    RunConfig placed = config();
-    place_randomly(placed, 400 + seed);
-    expect_plain_bits(placed, {ExecutionMode::seeded, seed, Poison::on},
-                      "order " + std::to_string(seed));
-  }
+  checks().in_legal_orders(400, rounds(6, 1));
 }
 
 TEST_P(StatePlacement, NeverChangesABitWithEverythingInOneTier) {
-  for (const TierFractions tier : {TierFractions{1, 0, 0}, TierFractions{0, 0, 1}}) {
-    RunConfig placed = config();
-    OffloadConfig& o = placed.offload;
-    for (TierFractions* role :
-         {&o.weights, &o.gradients, &o.master, &o.moment1, &o.moment2, &o.activations})
-      *role = tier;
-    expect_plain_bits(placed, {}, tier.nvme > 0 ? "nvme" : "gpu");
-  }
+  for (const TierFractions tier : {TierFractions{1, 0, 0}, TierFractions{0, 0, 1}})
+    checks().expect_plain_bits(checks().all_in(tier), {}, tier.nvme > 0 ? "nvme" : "gpu");
 }
 
 TEST_P(StatePlacement, NeverChangesABitWithTheWeightInAnotherTierThanItsState) {
@@ -126,21 +108,12 @@ TEST_P(StatePlacement, NeverChangesABitWithTheWeightInAnotherTierThanItsState) {
       o.weights = weights;
       for (TierFractions* role : {&o.master, &o.moment1, &o.moment2}) *role = state;
       placed.offload.state_slots = placed.offload.staging_slots = 1;
-      expect_plain_bits(placed, {ExecutionMode::serial, 0, Poison::on}, "tiers");
+      checks().expect_plain_bits(placed, {ExecutionMode::serial, 0, Poison::on}, "tiers");
     }
 }
 
 TEST_P(StatePlacement, NeverChangesABitWhetherUpdatesRunDuringOrAfterBackward) {
-  RunConfig placed = config();
-  placed.max_grad_norm = 0;
-  placed.offload.update_order = "after_backward";
-  const Outcome after = train(placed, {ExecutionMode::serial});
-  placed.offload.update_order = "during_backward";
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(4, 1)); ++seed) {
-    place_randomly(placed, 500 + seed);
-    const ExecutionMode mode = seed % 2 == 0 ? ExecutionMode::threaded : ExecutionMode::seeded;
-    EXPECT_EQ(difference(after, train(placed, {mode, seed})), "") << "placement " << seed;
-  }
+  checks().updates_during_backward(500, rounds(4, 1));
 }
 
 // --- Split and whole masters.

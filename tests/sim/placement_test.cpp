@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "sim/placement_checks.hpp"
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "support/sanitizers.hpp"
@@ -15,7 +16,7 @@ namespace {
 using testing::difference;
 using testing::make_training_files;
 using testing::Outcome;
-using testing::place_randomly;
+using testing::PlacementChecks;
 using testing::rounds;
 using testing::tiny_config;
 using testing::train;
@@ -42,10 +43,7 @@ class Placement : public ::testing::TestWithParam<Precision> {
     if (!known.contains(GetParam())) known[GetParam()] = train(config(), {ExecutionMode::serial});
     return known[GetParam()];
   }
-  static void expect_plain_bits(const RunConfig& config, const ExecutorOptions& options,
-                                const std::string& what) {
-    EXPECT_EQ(difference(plain(), train(config, options)), "") << what;
-  }
+  static PlacementChecks checks() { return {config(), plain()}; }
 };
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Placement, ::testing::Values(Precision::bf16, Precision::fp32),
@@ -61,60 +59,34 @@ TEST_P(Placement, TrainsAtAll) {
     EXPECT_GT(norm, config().max_grad_norm) << "clipping is at work";
 }
 
-TEST_P(Placement, NeverChangesABitOnThreads) {
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(24, 6)); ++seed) {
-    RunConfig placed = config();
-    place_randomly(placed, seed);
-    expect_plain_bits(placed, {}, "placement " + std::to_string(seed));
-  }
-}
+TEST_P(Placement, NeverChangesABitOnThreads) { checks().on_threads(0, rounds(24, 6)); }
 
-TEST_P(Placement, NeverChangesABitInAnyLegalOrder) {
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(20, 3)); ++seed) {
-    RunConfig placed = config();
-    place_randomly(placed, 100 + seed);
-    expect_plain_bits(placed, {ExecutionMode::seeded, seed, Poison::on},
-                      "order " + std::to_string(seed));
-  }
-}
+TEST_P(Placement, NeverChangesABitInAnyLegalOrder) { checks().in_legal_orders(100, rounds(20, 3)); }
 
 TEST_P(Placement, NeverChangesABitWithEachNumberOfThreads) {
   for (const int threads : {2, 5}) {
     RunConfig placed = config();
     placed.compute_threads = threads;
-    expect_plain_bits(placed, {}, std::to_string(threads) + " compute threads");
+    checks().expect_plain_bits(placed, {}, std::to_string(threads) + " compute threads");
     placed.compute_threads = 1;
     placed.update_threads = threads;
-    expect_plain_bits(placed, {}, std::to_string(threads) + " update threads");
+    checks().expect_plain_bits(placed, {}, std::to_string(threads) + " update threads");
   }
 }
 
 TEST_P(Placement, NeverChangesABitWithEverythingInOneTier) {
   for (const TierFractions tier : {TierFractions{1, 0, 0}, TierFractions{0, 0, 1}}) {
-    RunConfig placed = config();
-    OffloadConfig& o = placed.offload;
-    for (TierFractions* role :
-         {&o.weights, &o.gradients, &o.master, &o.moment1, &o.moment2, &o.activations})
-      *role = tier;
+    RunConfig placed = checks().all_in(tier);
     for (const char* engine : {"auto", "threads"}) {
-      o.io_engine = engine;
-      expect_plain_bits(placed, {}, engine);
+      placed.offload.io_engine = engine;
+      checks().expect_plain_bits(placed, {}, engine);
       if (tier.nvme == 0) break;
     }
   }
 }
 
 TEST_P(Placement, NeverChangesABitWhetherUpdatesRunDuringOrAfterBackward) {
-  RunConfig placed = config();
-  placed.max_grad_norm = 0;
-  placed.offload.update_order = "after_backward";
-  const Outcome after = train(placed, {ExecutionMode::serial});
-  placed.offload.update_order = "during_backward";
-  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(6, 2)); ++seed) {
-    place_randomly(placed, 200 + seed);
-    const ExecutionMode mode = seed % 2 == 0 ? ExecutionMode::threaded : ExecutionMode::seeded;
-    EXPECT_EQ(difference(after, train(placed, {mode, seed})), "") << "placement " << seed;
-  }
+  checks().updates_during_backward(200, rounds(6, 2));
 }
 
 TEST(Outcome, SeesADifferenceWhenThereIsOne) {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "strata/io/io_engine.hpp"
 #include "support/faulty_file_system.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace strata::testing {
 
@@ -32,11 +32,11 @@ struct Fault {
   std::optional<IoOp> op = {};
 };
 
-class FaultyEngine : public IoEngine {
+class FaultyEngine : public ForwardingEngine {
  public:
   FaultyEngine(std::unique_ptr<IoEngine> real, const Fault& fault)
-      : real_(std::move(real)), fault_(fault), files_(real_->file_system()) {}
-  ~FaultyEngine() override { real_->drain(); }
+      : ForwardingEngine(std::move(real)), fault_(fault), files_(this->real().file_system()) {}
+  ~FaultyEngine() override { real().drain(); }
 
   // Submitted so far, of the kind that the fault counts.
   std::uint64_t transfers() const {
@@ -44,37 +44,30 @@ class FaultyEngine : public IoEngine {
     return transfers_;
   }
 
-  std::string_view name() const override { return real_->name(); }
   FileId open(const std::string& path, OpenMode mode, Caching caching) override {
     files_.need("open", path);
-    return real_->open(path, mode, caching);
+    return real().open(path, mode, caching);
   }
-  FileInfo info(FileId file) const override { return real_->info(file); }
   void preallocate(FileId file, std::uint64_t bytes) override {
     files_.need("reserve space for", info(file).path);
-    real_->preallocate(file, bytes);
+    real().preallocate(file, bytes);
   }
   void sync(FileId file) override {
     files_.need("flush", info(file).path);
-    real_->sync(file);
+    real().sync(file);
   }
-  void close(FileId file) override { real_->close(file); }
-  void register_memory(std::span<std::byte> memory) override { real_->register_memory(memory); }
-  void unregister_memory(std::span<std::byte> memory) override { real_->unregister_memory(memory); }
   void submit(std::span<const IoRequest> requests) override {
     std::vector<IoRequest> passed(requests.begin(), requests.end());
     for (IoRequest& request : passed)
       if (strikes(request)) request.completion = &intercept(request);
-    real_->submit(passed);
+    real().submit(passed);
   }
   std::size_t cancel(const IoCompletion& completion) override {
-    std::size_t given_up = real_->cancel(completion);
-    for (const auto& held : intercepted(completion)) given_up += real_->cancel(*held);
+    std::size_t given_up = real().cancel(completion);
+    for (const auto& held : intercepted(completion)) given_up += real().cancel(*held);
     return given_up;
   }
-  void drain() override { real_->drain(); }
   FileSystem& file_system() override { return files_; }
-  std::string describe() const override { return real_->describe(); }
 
  private:
   // Takes a transfer's answer and gives on another. The real transfer happens: what a failed one
@@ -134,7 +127,6 @@ class FaultyEngine : public IoEngine {
                         fault_.error_number)};
   }
 
-  const std::unique_ptr<IoEngine> real_;
   const Fault fault_;
   FaultyFileSystem files_;
   mutable std::mutex mutex_;

@@ -22,6 +22,7 @@ class ForwardingEngine : public IoEngine {
   void sync(FileId file) override { real_->sync(file); }
   void close(FileId file) override { real_->close(file); }
   void register_memory(std::span<std::byte> memory) override { real_->register_memory(memory); }
+  void unregister_memory(std::span<std::byte> memory) override { real_->unregister_memory(memory); }
   void submit(std::span<const IoRequest> requests) override { real_->submit(requests); }
   std::size_t cancel(const IoCompletion& completion) override { return real_->cancel(completion); }
   void drain() override { real_->drain(); }

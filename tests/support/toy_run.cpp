@@ -58,12 +58,6 @@ struct StepInput {
   }
 };
 
-class NullStream : public Stream {
-  void record(Event&) override {}
-  void wait(Event&) override {}
-  void synchronize() override {}
-};
-
 // The Program on plain vectors.
 class PlainRun {
  public:
@@ -128,12 +122,12 @@ class PlainRun {
       views.push_back({bytes->data(), shard.dtype, {shard.count}});
       if (shard.role == Role::metric) metric = reinterpret_cast<double*>(bytes->data());
     }
-    model_.run(s, {views, scratch}, args, stream_);
+    model_.run(s, {views, scratch}, args, *stream_);
     for (std::size_t i = 0; i < s.uses.size(); ++i)
       if (s.uses[i].access == Access::accumulate)
         kernels_->accumulate(views[i], view(s.uses[i].shard),
                              seen_[s.uses[i].shard]++ == 0 ? Accumulate::no : Accumulate::yes,
-                             stream_);
+                             *stream_);
     return metric == nullptr ? 0 : *metric;
   }
 
@@ -149,7 +143,7 @@ class PlainRun {
           static_cast<std::size_t>(ceil_div(shard.count, norm_chunk_elements)));
       kernels_->square_sums(
           view(shard.id),
-          {partials.data(), DType::f64, {static_cast<std::int64_t>(partials.size())}}, stream_);
+          {partials.data(), DType::f64, {static_cast<std::int64_t>(partials.size())}}, *stream_);
       for (double p : partials) sum += p;
     }
     scalars_ = {};
@@ -166,7 +160,7 @@ class PlainRun {
     for (const Use& use : s.uses)
       tile.operand(program_.shard(use.shard).role) = view(use.shard).slice(
           program_.tile_begin(use.shard, s.tile), {program_.tile_count(use.shard, s.tile)});
-    optimizer_.update(tile, hyper, scalars_, stream_);
+    optimizer_.update(tile, hyper, scalars_, *stream_);
   }
 
   const Program& program_;
@@ -177,7 +171,7 @@ class PlainRun {
   ToyModel model_;
   ToyOptimizer optimizer_;
   std::unique_ptr<Kernels> kernels_ = make_ref_kernels();
-  NullStream stream_;
+  std::unique_ptr<Stream> stream_ = make_host_device({})->make_stream("toy");
 };
 
 void initialise(const Program& program, StateAccess& state) {

@@ -9,6 +9,7 @@
 #include "contract/io/io_testing.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "support/forwarding_engine.hpp"
 
 namespace strata {
 namespace {
@@ -19,33 +20,19 @@ constexpr std::uint64_t block = 64 * KiB;
 constexpr double short_s = 0.05;
 
 // A simulated disk that remembers what was asked of it.
-class WatchedDisk : public IoEngine {
+class WatchedDisk : public testing::ForwardingEngine {
  public:
-  explicit WatchedDisk(const SimOptions& options) : disk_(make_sim_engine(options)) {}
+  explicit WatchedDisk(const SimOptions& options) : ForwardingEngine(make_sim_engine(options)) {}
 
-  std::string_view name() const override { return disk_->name(); }
-  FileId open(const std::string& path, OpenMode mode, Caching caching) override {
-    return disk_->open(path, mode, caching);
-  }
-  FileInfo info(FileId file) const override { return disk_->info(file); }
-  void preallocate(FileId file, std::uint64_t bytes) override { disk_->preallocate(file, bytes); }
-  void sync(FileId file) override { disk_->sync(file); }
-  void close(FileId file) override { disk_->close(file); }
-  void register_memory(std::span<std::byte> memory) override { disk_->register_memory(memory); }
   void submit(std::span<const IoRequest> requests) override {
     for (const IoRequest& request : requests) requests_.push_back(request);
-    disk_->submit(requests);
+    real().submit(requests);
   }
-  std::size_t cancel(const IoCompletion& completion) override { return disk_->cancel(completion); }
-  void drain() override { disk_->drain(); }
-  FileSystem& file_system() override { return disk_->file_system(); }
-  std::string describe() const override { return disk_->describe(); }
 
   // Of the load's thread; looked at when it has ended.
   const std::vector<IoRequest>& requests() const { return requests_; }
 
  private:
-  std::unique_ptr<SimEngine> disk_;
   std::vector<IoRequest> requests_;
 };
 

@@ -136,7 +136,7 @@ void ModelHarness::run(const Program& program, const Sequence& sequence, double 
 
 void ModelHarness::run(const Program& program, const Segment& segment, const StepArgs& args) {
   const SegmentBuffers buffers = lay_out(program, segment);
-  model_->run(segment, {buffers.views, buffers.scratch.bytes()}, args, stream_);
+  model_->run(segment, {buffers.views, buffers.scratch.bytes()}, args, *stream_);
   check(program, segment, buffers);
   for (std::size_t i = 0; i < segment.uses.size(); ++i) {
     if (segment.uses[i].access != Access::accumulate) continue;

@@ -20,14 +20,6 @@ struct MicroBatch {
   std::vector<std::int32_t> tokens, labels, document_start;
 };
 
-// Work is complete on return, so there is nothing to wait for.
-class InlineStream : public Stream {
- public:
-  void record(Event&) override {}
-  void wait(Event&) override {}
-  void synchronize() override {}
-};
-
 // The memory that one run of a segment sees.
 struct SegmentBuffers {
   std::vector<TensorView> views;               // per use
@@ -67,7 +59,7 @@ class ModelHarness {
 
   ComputeShape shape_;
   std::unique_ptr<Model> model_;
-  InlineStream stream_;
+  std::unique_ptr<Stream> stream_ = make_host_device({})->make_stream("model");
   std::vector<std::vector<float>> weights_;    // per block, flat
   std::vector<std::vector<float>> gradients_;  // per block, flat
   std::vector<GuardedBuffer> shards_;          // by ShardId

@@ -108,13 +108,6 @@ TEST(Optimizer, UpdatesTheWeightOfASplitMasterInPlace) {
   EXPECT_FALSE(program.find(Role::moment2, 0).valid());
 }
 
-class NoStream final : public Stream {
- public:
-  void record(Event&) override {}
-  void wait(Event&) override {}
-  void synchronize() override {}
-};
-
 // A tile of a block's elements [begin, begin + 8), all gradients and weights one.
 struct Tile {
   std::vector<float> gradient = std::vector<float>(8, 1), master = gradient;
@@ -143,8 +136,8 @@ TEST(Optimizer, DecaysOnlyTheRangesOfTheBlock) {
   Optimizer optimizer(config, {{{102, 104}, {107, 200}}}, *kernels);
   Tile tile;
   tile.gradient.assign(8, 0);
-  NoStream stream;
-  optimizer.update(tile.at(100), {.step = 1, .learning_rate = 0.1f}, {}, stream);
+  const auto stream = make_host_device({})->make_stream("update");
+  optimizer.update(tile.at(100), {.step = 1, .learning_rate = 0.1f}, {}, *stream);
   const float decayed = tile.master[2];
   EXPECT_NEAR(decayed, 0.95f, 1e-6f);
   EXPECT_THAT(tile.master, ::testing::ElementsAre(1, 1, decayed, decayed, 1, 1, 1, decayed));
@@ -155,8 +148,8 @@ TEST(Optimizer, KeepsItsStateAndOnlyCastsTheWeightWhenTheUpdateIsNotApplied) {
   const auto kernels = make_ref_kernels();
   Optimizer optimizer({}, {{}}, *kernels);
   Tile tile;
-  NoStream stream;
-  optimizer.update(tile.at(0), {.step = 1, .learning_rate = 0.1f}, {.apply = 0}, stream);
+  const auto stream = make_host_device({})->make_stream("update");
+  optimizer.update(tile.at(0), {.step = 1, .learning_rate = 0.1f}, {.apply = 0}, *stream);
   EXPECT_EQ(tile.master, std::vector<float>(8, 1));
   EXPECT_EQ(tile.moment1, std::vector<float>(8, 0));
   EXPECT_EQ(tile.weight, tile.master);
@@ -165,11 +158,11 @@ TEST(Optimizer, KeepsItsStateAndOnlyCastsTheWeightWhenTheUpdateIsNotApplied) {
 TEST(Optimizer, TakesStepClipFactorAndRateFromTheCall) {
   const auto kernels = make_ref_kernels();
   Optimizer optimizer({}, {{}}, *kernels);
-  NoStream stream;
+  const auto stream = make_host_device({})->make_stream("update");
   Tile first, later;
-  optimizer.update(first.at(0), {.step = 1, .learning_rate = 0.1f}, {.clip_factor = 0.5f}, stream);
+  optimizer.update(first.at(0), {.step = 1, .learning_rate = 0.1f}, {.clip_factor = 0.5f}, *stream);
   optimizer.update(later.at(0), {.step = 1000000, .learning_rate = 0.1f}, {.clip_factor = 0.5f},
-                   stream);
+                   *stream);
   EXPECT_NEAR(first.moment1[0], 0.05f, 1e-7f);
   EXPECT_NEAR(first.master[0], 0.9f, 1e-6f) << "bias-corrected: a whole step";
   EXPECT_NEAR(later.master[0], 1 - 0.1f * 0.05f / std::sqrt(0.00025f), 1e-5f);
