@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "strata/kernels/update.hpp"
@@ -23,15 +24,25 @@ class DecayRuns {
   template <typename F>
   void for_each(std::int64_t begin, std::int64_t end, F f) {
     while (begin < end) {
-      while (at_ < ranges_.size() && ranges_[at_].end <= begin) ++at_;
-      const bool inside = at_ < ranges_.size() && ranges_[at_].begin <= begin;
+      const bool inside = is_inside(begin);
       const std::int64_t run_end = std::min(end, next_change(inside));
       f(begin, run_end, inside ? Decay::yes : Decay::no);
       begin = run_end;
     }
   }
 
+  // The decay of all of [begin, end), if it is one.
+  std::optional<Decay> of_all(std::int64_t begin, std::int64_t end) {
+    const bool inside = is_inside(begin);
+    if (next_change(inside) < end) return std::nullopt;
+    return inside ? Decay::yes : Decay::no;
+  }
+
  private:
+  bool is_inside(std::int64_t element) {
+    while (at_ < ranges_.size() && ranges_[at_].end <= element) ++at_;
+    return at_ < ranges_.size() && ranges_[at_].begin <= element;
+  }
   std::int64_t next_change(bool inside) const {
     if (at_ == ranges_.size()) return INT64_MAX;
     return inside ? ranges_[at_].end : ranges_[at_].begin;

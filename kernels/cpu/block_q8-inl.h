@@ -9,6 +9,7 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cpu/update_state-inl.h"
 
@@ -73,39 +74,51 @@ struct Q8Block {
 };
 
 // t * scale - 2 * scale and (t - 2) * scale round alike, fused or not: a scale is a power of two.
+template <class Map, class D>
+HWY_INLINE hn::Vec<D> decode_vector(D d, const Q8Block& block, float scale, std::int64_t i) {
+  const hn::RebindToSigned<D> di32;
+  const hn::RebindToUnsigned<D> du32;
+  const hn::Rebind<std::int8_t, D> d8;
+  const auto codes = hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(block.codes + i));
+  return Map::decode(d, hn::BitCast(du32, hn::PromoteTo(di32, codes)), hn::Set(d, scale),
+                     hn::Set(d, 2 * scale));
+}
+
 template <class Map>
 HWY_INLINE void decode_block(const Q8Block& block, std::int64_t count, float* HWY_RESTRICT to) {
   const float scale = *block.scale;
   for_each_vector(0, count, [&](auto d, std::int64_t i) HWY_ATTR {
-    const hn::RebindToSigned<decltype(d)> di32;
-    const hn::RebindToUnsigned<decltype(d)> du32;
-    const hn::Rebind<std::int8_t, decltype(d)> d8;
-    const auto codes = hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(block.codes + i));
-    hn::StoreU(Map::decode(d, hn::BitCast(du32, hn::PromoteTo(di32, codes)), hn::Set(d, scale),
-                           hn::Set(d, 2 * scale)),
-               d, to + i);
+    hn::StoreU(decode_vector<Map>(d, block, scale, i), d, to + i);
   });
 }
 
-// The largest magnitude's bits; NaN's and infinity's are larger than those of any number.
+// A vector's magnitudes join the largest seen; NaN's and infinity's bits are larger than those of
+// any number.
+template <class Map, class D>
+HWY_INLINE void note_largest(D, hn::Vec<D> values, hn::Vec<hn::RebindToUnsigned<D>>& largest) {
+  const hn::RebindToUnsigned<D> d32;
+  largest = hn::Max(largest, hn::And(hn::BitCast(d32, values), hn::Set(d32, Map::magnitude)));
+}
+
+// The bits of the largest magnitude.
 template <class Map>
 HWY_INLINE std::uint32_t largest_bits(const float* values, std::int64_t count) {
-  const hn::ScalableTag<std::uint32_t> d;
-  auto largest = hn::Zero(d);
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> d32;
+  auto largest = hn::Zero(d32);
   std::uint32_t rest = 0;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto* bits = reinterpret_cast<const std::uint32_t*>(values);
   std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    largest = hn::Max(largest, hn::And(hn::LoadU(d, bits + i), hn::Set(d, Map::magnitude)));
-  for (; i < count; ++i) rest = std::max(rest, bits[i] & Map::magnitude);
-  return std::max(rest, hn::GetLane(hn::MaxOfLanes(d, largest)));
+  for (; i + lanes <= count; i += lanes) note_largest<Map>(d, hn::LoadU(d, values + i), largest);
+  for (; i < count; ++i)
+    rest = std::max(rest, std::bit_cast<std::uint32_t>(values[i]) & Map::magnitude);
+  return std::max(rest, hn::GetLane(hn::MaxOfLanes(d32, largest)));
 }
 
 // Writes the block's scale and returns its inverse.
 template <class Map>
-HWY_INLINE float choose_scale(const float* values, std::int64_t count, const Q8Block& block) {
-  *block.scale = q8_scale(largest_bits<Map>(values, count), Map::octaves);
+HWY_INLINE float choose_scale(std::uint32_t largest, const Q8Block& block) {
+  *block.scale = q8_scale(largest, Map::octaves);
   return q8_inverse_scale(*block.scale);
 }
 
@@ -122,14 +135,15 @@ HWY_INLINE void store_codes(D d, const float* from, float inverse, V32 random, s
 }
 
 // Both moments share an element's random bits. `index` of the block's first element within its
-// chunk.
+// chunk; `largest1` and `largest2` are the bits of the largest magnitudes.
 template <class Rule>
 HWY_INLINE void encode_blocks(const float* HWY_RESTRICT m, const float* HWY_RESTRICT v,
-                              std::int64_t count, std::uint32_t chunk_key, std::uint32_t index,
-                              const Q8Block& block1, const Q8Block& block2) {
-  const float inverse1 = choose_scale<SignedMap>(m, count, block1);
+                              std::int64_t count, std::uint32_t largest1, std::uint32_t largest2,
+                              std::uint32_t chunk_key, std::uint32_t index, const Q8Block& block1,
+                              const Q8Block& block2) {
+  const float inverse1 = choose_scale<SignedMap>(largest1, block1);
   float inverse2 = 0;
-  if constexpr (Rule::two_moments) inverse2 = choose_scale<UnsignedMap>(v, count, block2);
+  if constexpr (Rule::two_moments) inverse2 = choose_scale<UnsignedMap>(largest2, block2);
   for_each_vector(0, count, [&](auto d, std::int64_t i) HWY_ATTR {
     const hn::RebindToUnsigned<decltype(d)> d32;
     const auto random = random_vector(d32, chunk_key, index + static_cast<std::uint32_t>(i));

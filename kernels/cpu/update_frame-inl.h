@@ -126,24 +126,93 @@ HWY_INLINE void update_runs(const UpdatePass& pass, DecayRuns& decays, UpdateRun
   if (!finite) count_non_finite<G>(pass.args, begin, end);
 }
 
-// Blocks of 8-bit moments pass through fp32 in the first-level cache.
+// A block of 8-bit moments on its way through the first-level cache, decoded.
+struct DecodedBlock {
+  alignas(64) float m[q8_block_elements];
+  alignas(64) float v[q8_block_elements];
+  std::uint32_t largest1, largest2;  // bits of the largest magnitudes
+};
+
+// Any block: decoded, updated run by run.
+template <class Rule, class G, class Master>
+HWY_INLINE void update_decoded(const UpdatePass& pass, DecayRuns& decays, const Q8Block& block1,
+                               const Q8Block& block2, std::int64_t at, std::int64_t count,
+                               DecodedBlock& decoded) {
+  decode_block<SignedMap>(block1, count, decoded.m);
+  if constexpr (Rule::two_moments) decode_block<UnsignedMap>(block2, count, decoded.v);
+  update_runs<Rule>(
+      pass, decays,
+      UpdateRun<G, Master, float>{pass.plain, pass.args.gradient.as<const G>(), Master(pass.args),
+                                  decoded.m, decoded.v, at, 0, 0},
+      at, at + count);
+  decoded.largest1 = largest_bits<SignedMap>(decoded.m, count);
+  if constexpr (Rule::two_moments)
+    decoded.largest2 = largest_bits<UnsignedMap>(decoded.v, count);
+}
+
+// A whole block of one decay: decoded, updated and searched for its largest magnitudes in one
+// loop, which is what the speed of 8-bit moments hangs on. Returns whether all gradients were
+// finite.
+template <class Rule, class G, class Master>
+HWY_INLINE bool update_whole_block(const UpdateFactors& factors, const G* gradient,
+                                   const Master& master, const Q8Block& block1,
+                                   const Q8Block& block2, std::int64_t at, DecodedBlock& decoded) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> di32;
+  const hn::RebindToUnsigned<FloatTag> du32;
+  const float scale1 = *block1.scale;
+  const float scale2 = Rule::two_moments ? *block2.scale : 0;
+  auto seen = hn::Zero(di32);
+  auto largest1 = hn::Zero(du32), largest2 = largest1;
+  const auto updated = [&](std::int64_t i) HWY_ATTR {
+    const auto raw = load(d, gradient + at + i);
+    note_gradient(d, raw, seen);
+    const auto g = hn::Mul(raw, hn::Set(d, factors.gradient_scale));
+    auto p = master.read(d, at + i);
+    auto m = decode_vector<SignedMap>(d, block1, scale1, i);
+    auto v = m;
+    if constexpr (Rule::two_moments) v = decode_vector<UnsignedMap>(d, block2, scale2, i);
+    Rule::apply(d, factors, g, p, m, v);
+    hn::Store(m, d, decoded.m + i);
+    note_largest<SignedMap>(d, m, largest1);
+    if constexpr (Rule::two_moments) {
+      hn::Store(v, d, decoded.v + i);
+      note_largest<UnsignedMap>(d, v, largest2);
+    }
+    return p;
+  };
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < q8_block_elements; i += 2 * lanes) {
+    const auto p = updated(i);
+    master.write(d, p, updated(i + lanes), at + i);
+  }
+  decoded.largest1 = hn::GetLane(hn::MaxOfLanes(du32, largest1));
+  decoded.largest2 = hn::GetLane(hn::MaxOfLanes(du32, largest2));
+  return hn::GetLane(hn::MaxOfLanes(di32, seen)) < 0x7f800000;
+}
+
 template <class Rule, class G, class Master>
 HWY_INLINE void update_blocks(const UpdatePass& pass, DecayRuns& decays, std::uint32_t chunk_key,
                               std::int64_t first_random, std::int64_t begin, std::int64_t end) {
-  alignas(64) float m[q8_block_elements], v[q8_block_elements];
   const UpdateArgs& args = pass.args;
+  const Master master(args);
+  const FloatTag d;
+  DecodedBlock decoded;
   for (std::int64_t at = begin; at < end; at += q8_block_elements) {
     const std::int64_t count = std::min(q8_block_elements, end - at);
     const Q8Block block1(args.moment1, at);
     const Q8Block block2(Rule::two_moments ? args.moment2 : args.moment1, at);
-    decode_block<SignedMap>(block1, count, m);
-    if constexpr (Rule::two_moments) decode_block<UnsignedMap>(block2, count, v);
-    update_runs<Rule>(pass, decays,
-                      UpdateRun<G, Master, float>{pass.plain, args.gradient.as<const G>(),
-                                                  Master(args), m, v, at, 0, 0},
-                      at, at + count);
-    encode_blocks<Rule>(m, v, count, chunk_key, static_cast<std::uint32_t>(at - first_random),
-                        block1, block2);
+    const auto decay = decays.of_all(args.first + at, args.first + at + count);
+    if (decay && count == q8_block_elements && master.streamable(d, at) == at) {
+      const bool finite = update_whole_block<Rule>(
+          *decay == Decay::yes ? pass.decayed : pass.plain, args.gradient.as<const G>(), master,
+          block1, block2, at, decoded);
+      if (!finite) count_non_finite<G>(args, at, at + count);
+    } else {
+      update_decoded<Rule, G, Master>(pass, decays, block1, block2, at, count, decoded);
+    }
+    encode_blocks<Rule>(decoded.m, decoded.v, count, decoded.largest1, decoded.largest2, chunk_key,
+                        static_cast<std::uint32_t>(at - first_random), block1, block2);
   }
 }
 
