@@ -64,6 +64,17 @@ HWY_INLINE hn::Vec<D> update_vector(D d, const UpdateRun<G, Master, M>& run, std
   return p;
 }
 
+// What a pair of vectors some iterations on will read: with five streams in flight the processor's
+// own prefetchers and the instructions it looks ahead do not keep up.
+template <class Rule, class G, class Master, class M>
+HWY_INLINE void prefetch_pair(const UpdateRun<G, Master, M>& run, std::int64_t i) {
+  const std::int64_t at = i - run.first_moment;
+  prefetch_ahead(run.gradient + i);
+  run.master.prefetch(i);
+  prefetch_ahead(run.moment1 + at);
+  if constexpr (Rule::two_moments) prefetch_ahead(run.moment2 + at);
+}
+
 template <class Rule, class G, class Master, class M>
 HWY_INLINE void update_single(const UpdateRun<G, Master, M>& run, std::int64_t i,
                               std::int32_t& largest) {
@@ -88,6 +99,7 @@ HWY_INLINE bool update_run(const UpdateRun<G, Master, M>& run, std::int64_t begi
   for (const auto head = std::min(end, run.master.streamable(d, begin)); i < head; ++i)
     update_single<Rule>(run, i, seen_single);
   for (; i + 2 * lanes <= end; i += 2 * lanes) {
+    prefetch_pair<Rule>(run, i);
     const auto p = update_vector<Rule>(d, run, i, seen);
     const auto next = update_vector<Rule>(d, run, i + lanes, seen);
     run.master.write(d, p, next, i);
