@@ -283,7 +283,7 @@ std::vector<ConfigKey> offload_keys() {
       integer("offload.staging_slots", at(&O::staging_slots), slots,
               "Weight and gradient tiles in host memory on their way between tiers."),
       word("offload.update_order", at(&O::update_order),
-           {"auto", "after_backward", "during_backward"}, "When the optimizer updates a tile."),
+           {"auto", "after_backward", "deferred", "during_backward"}, "When the optimizer updates a tile."),
       word("offload.io_engine", at(&O::io_engine), {"auto", "uring", "threads"},
            "How NVMe is read and written."),
       integer("offload.io_queue_depth", at(&O::io_queue_depth), {.low = 1, .high = 4096},

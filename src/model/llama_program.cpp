@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace strata {
@@ -136,6 +137,14 @@ ShardId MicroBatchDeclaration::shard(Role role, int block, DType dtype, std::int
   return program_.add(std::move(added));
 }
 
+int MicroBatchDeclaration::work_of(const SegmentCost& cost) {
+  const auto known = std::ranges::find_if(
+      program_.works, [&](const SegmentWork& work) { return work.flops() == cost.flops; });
+  if (known != program_.works.end()) return static_cast<int>(known - program_.works.begin());
+  program_.works.push_back({{{KernelClass::matmul, model_.dims.dtype, cost.flops, 0, 1}}});
+  return static_cast<int>(program_.works.size()) - 1;
+}
+
 void MicroBatchDeclaration::append(SegmentKind kind, int block, std::vector<Use> uses,
                                    const SegmentCost& cost) {
   Segment segment;
@@ -144,7 +153,7 @@ void MicroBatchDeclaration::append(SegmentKind kind, int block, std::vector<Use>
   segment.micro_batch = micro_batch_;
   segment.uses = std::move(uses);
   segment.scratch_bytes = cost.scratch_bytes;
-  segment.flops = cost.flops;
+  segment.work = work_of(cost);
   segment.name = fmt::format("{} {} micro-batch {}", segment_kind_name(kind),
                              model_.blocks[static_cast<std::size_t>(block)].name, micro_batch_);
   sequence_.segments.push_back(program_.add(std::move(segment)));

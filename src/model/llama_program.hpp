@@ -61,6 +61,7 @@ class MicroBatchDeclaration {
   Use output_gradient(int block, Access access);
   Use metric();
 
+  int work_of(const SegmentCost& cost);
   ShardId shard(Role role, int block, DType dtype, std::int64_t count);
   void append(SegmentKind kind, int block, std::vector<Use> uses, const SegmentCost& cost);
 

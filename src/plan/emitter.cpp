@@ -38,7 +38,7 @@ void Emitter::segment(const Segment& s) {
       norm(s);
       break;
     case SegmentKind::update:
-      if (policy_.update_order == UpdateOrder::after_backward) update(s);
+      if (policy_.update_order != UpdateOrder::during_backward) update(s);
       break;
     default:
       run(s);

@@ -115,8 +115,16 @@ std::string_view role_name(Role role) {
       return "input";
     case Role::metric:
       return "metric";
+    case Role::saved:
+      return "saved";
   }
   return "?";
+}
+
+double SegmentWork::flops() const {
+  double sum = 0;
+  for (const KernelWork& kernel : kernels) sum += kernel.flops * kernel.calls;
+  return sum;
 }
 
 std::string_view segment_kind_name(SegmentKind kind) {

@@ -144,7 +144,8 @@ struct TierFractions {
 };
 
 enum class UpdateOrder : std::uint8_t {
-  after_backward,   // after the norm, in the order of next use; runs on into the next forward
+  after_backward,   // after the norm; the next step begins when all updates are done
+  deferred,         // after the norm, in the order of next use; runs on into the next forward
   during_backward,  // as soon as a tile's gradient is complete; only without clipping
 };
 
@@ -158,7 +159,10 @@ struct Policy {
                         // (sets of all roles)
   int staging_slots =
       4;  // weight and gradient tiles in host memory between device and host or NVMe
-  UpdateOrder update_order = UpdateOrder::after_backward;
+  UpdateOrder update_order = UpdateOrder::deferred;
+  // Of the updates whose state is not on the device: the fraction, in bytes, that the device makes
+  // while the state passes through it. The rest are the host's.
+  double streamed_updates = 0;
 };
 
 // Bytes of one role or use in one tier.

@@ -35,8 +35,9 @@ enum class Role : std::uint8_t {
   activation_gradient,  // gradient of a block's output, live between two backward segments
   input,                // tokens, labels and document bounds of one micro-batch
   metric,               // small results read by the host: losses
+  saved,                // a block's insides, kept for backward instead of computed again
 };
-inline constexpr int num_roles = 9;
+inline constexpr int num_roles = 10;
 std::string_view role_name(Role role);
 
 struct Shard {
@@ -77,6 +78,24 @@ enum class SegmentKind : std::uint8_t {
 };
 std::string_view segment_kind_name(SegmentKind kind);
 
+// What bounds a kernel: the rate of matrix products, attention's, or memory.
+enum class KernelClass : std::uint8_t { matmul, attention, elementwise };
+
+// Kernel calls of one kind and size, as the model's own code makes them.
+struct KernelWork {
+  KernelClass kind = KernelClass::elementwise;
+  DType dtype = DType::bf16;  // of the inputs
+  double flops = 0;           // of one call; 0 where memory bounds it
+  double bytes = 0;           // of one call, read plus written
+  int calls = 1;
+};
+
+// Everything one segment computes.
+struct SegmentWork {
+  std::vector<KernelWork> kernels;
+  double flops() const;
+};
+
 struct Segment {
   SegmentId id;
   SegmentKind kind = SegmentKind::forward;
@@ -85,7 +104,7 @@ struct Segment {
   int tile = -1;  // update only
   std::vector<Use> uses;
   std::uint64_t scratch_bytes = 0;
-  double flops = 0;
+  int work = -1;     // index into Program::works; -1: none that a model declared
   std::string name;  // "backward layers.3 micro-batch 1"
 };
 
@@ -95,11 +114,21 @@ struct Sequence {
   std::vector<SegmentId> segments;
 };
 
+// Programs that compute the same step, bit for bit, in another order or with other memory. What a
+// variant costs and saves is the planner's to judge.
+struct ProgramVariant {
+  // Micro-batches that pass each block together: 1 is horizontal accumulation (all blocks for one
+  // micro-batch), all micro-batches of the step vertical. Divides their number.
+  int accumulation_group = 1;
+  int kept_layers = 0;  // decoder layers, spread evenly, that keep their insides for backward
+};
+
 struct Program {
   std::vector<Shard> shards;        // indexed by ShardId
   std::vector<Segment> segments;    // indexed by SegmentId
   std::vector<Sequence> sequences;  // "train" and "eval", either may be absent
   std::vector<std::string> blocks;  // block names in forward order
+  std::vector<SegmentWork> works;   // shared by segments that compute the same
   std::int64_t tile_elements = 4 << 20;
   DType contribution_dtype = DType::bf16;  // of gradients before they are summed: the compute dtype
   int world = 1;
@@ -107,6 +136,9 @@ struct Program {
 
   const Shard& shard(ShardId id) const { return shards[id.index()]; }
   const Segment& segment(SegmentId id) const { return segments[id.index()]; }
+  double flops(const Segment& segment) const {
+    return segment.work < 0 ? 0 : works[static_cast<std::size_t>(segment.work)].flops();
+  }
   const Sequence* sequence(std::string_view name) const;  // nullptr when absent
 
   ShardId add(Shard shard);        // assigns the id

@@ -158,7 +158,7 @@ TEST(LlamaProgram, GivesShardsTheirSizes) {
 TEST(LlamaProgram, CountsTheFlopsOfEveryProduct) {
   const Declared declared = declare_train(tiny_llama(), 1);
   const auto flops = [&](std::size_t i) {
-    return declared.program.segment(declared.sequence.segments[i]).flops;
+    return declared.program.flops(declared.program.segment(declared.sequence.segments[i]));
   };
   const double t = num_tokens, h = 24, q = 32, g = 16, f = 36, v = 53;
   const double projections = 2 * t * (2 * h * q + 2 * h * g), gate_up = 4 * t * h * f;
