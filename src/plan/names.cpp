@@ -64,6 +64,10 @@ std::string_view op_kind_name(OpKind kind) {
       return "norm";
     case OpKind::update:
       return "update";
+    case OpKind::gather:
+      return "gather";
+    case OpKind::reduce:
+      return "reduce";
     case OpKind::report:
       return "report";
   }

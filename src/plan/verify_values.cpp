@@ -111,6 +111,9 @@ void ValueReplay::replay(const Op& op) {
       return norm(op);
     case OpKind::update:
       return update(op);
+    case OpKind::gather:
+    case OpKind::reduce:
+      return complain(op, "is a collective, in a plan for one rank");
     case OpKind::report:
       return report(op);
   }

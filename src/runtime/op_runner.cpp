@@ -164,6 +164,9 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
     case OpKind::update:
       update(op, bound, step);
       break;
+    case OpKind::gather:
+    case OpKind::reduce:
+      throw ConfigError("runs with more than one rank are planned, but not yet executed");
     case OpKind::report:
       report(op, bound, step);
       break;

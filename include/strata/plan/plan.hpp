@@ -93,6 +93,8 @@ enum class OpKind : std::uint8_t {
   update,  // optimizer; operands in the order of Segment::uses, told apart by role, then scalars
            // (after the norm) or the gradient tile's partials (during backward: no clipping, a
            // non-finite tile ends the run)
+  gather,  // all-gather on the comm lane; operands: this rank's slice, the whole of all ranks
+  reduce,  // reduce-scatter on the comm lane; operands: the whole, this rank's slice of the sum
   report,  // losses and scalars to the step's result; operands: metrics..., scalars
 };
 std::string_view op_kind_name(OpKind kind);
