@@ -119,6 +119,23 @@ TEST(Groups, GiveEachOfTheirBoundariesAHome) {
     for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(homes[i].overlaps(homes[j]));
 }
 
+TEST(Groups, WriteASumToNvmeOnceWhereStagingHoldsItsTiles) {
+  const auto written = [](int group, int staging_slots) {
+    const Program program = make_toy_program({.micro_batches = 4, .group = group, .tied = false});
+    Policy policy = all_on(Tier::host);
+    policy.fractions[static_cast<std::size_t>(Role::gradient)] = {0, 0, 1};
+    policy.staging_slots = staging_slots;
+    const Plan plan = make_plan(program, roomy_limits(), policy);
+    EXPECT_EQ(joined(verify(program, plan)), "");
+    return nvme_traffic(plan, "train").written_bytes();
+  };
+  constexpr int tiles = 8;  // of the embedding, the largest block
+  const std::uint64_t each_time = written(1, tiles);
+  EXPECT_EQ(written(4, tiles), each_time / 4);
+  EXPECT_EQ(written(2, tiles), each_time / 2);
+  EXPECT_EQ(written(4, 1), each_time - 3 * 4096) << "only the head has no more tiles than staging";
+}
+
 // --- Orders of updates
 
 std::vector<int> blocks_updated(const Program& program, const Plan& plan) {
