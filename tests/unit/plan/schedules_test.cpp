@@ -66,6 +66,63 @@ std::vector<const Op*> updates(const Plan& plan) {
   return found;
 }
 
+// The operands that lie in slots.
+std::vector<std::pair<Operand*, const SlotPool*>> slot_operands(Plan& plan) {
+  std::vector<std::pair<Operand*, const SlotPool*>> found;
+  for (Op& op : plan.schedules[0].ops)
+    for (Operand& operand : op.operands)
+      for (const SlotPool& pool : plan.pools)
+        if (pool.num_slots > 1 &&
+            operand.region.overlaps({pool.tier, 0, pool.offset,
+                                     pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots)}))
+          found.emplace_back(&operand, &pool);
+  return found;
+}
+
+void move_to_next_slot(Operand& operand, const SlotPool& pool) {
+  const std::uint64_t all = pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
+  operand.region.offset =
+      pool.offset + (operand.region.offset - pool.offset + pool.slot_bytes) % all;
+}
+
+TEST(Schedules, NeverVerifyWithAnOperandInAnotherSlot) {
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Program program = make_toy_program(random_shape(seed));
+    Plan plan = make_plan(program, roomy_limits(), random_schedule(seed));
+    const auto operands = slot_operands(plan);
+    PhiloxStream random(seed, 80);
+    for (int i = 0; i < 5 && !operands.empty(); ++i, ++moved) {
+      const auto& [operand, pool] = operands[random.next_below(operands.size())];
+      const Operand right = *operand;
+      move_to_next_slot(*operand, *pool);
+      derive_edges(plan.schedules[0]);
+      EXPECT_NE(joined(verify(program, plan)), "") << "seed " << seed << ", " << pool->name;
+      *operand = right;
+    }
+    derive_edges(plan.schedules[0]);
+    ASSERT_EQ(joined(verify(program, plan)), "") << "seed " << seed;
+  }
+  EXPECT_GT(moved, 150);
+}
+
+TEST(Schedules, NeverFitABudgetThatIsOneByteTooSmall) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Program program = make_toy_program(random_shape(seed));
+    Plan plan = make_plan(program, roomy_limits(1), random_schedule(seed));
+    plan.limits = {plan.tier_bytes[0], plan.tier_bytes[1], {plan.tier_bytes[2]}, {}};
+    EXPECT_NO_THROW(make_plan(program, plan.limits, plan.policy));
+    for (std::uint64_t* limit :
+         {&plan.limits.device_bytes, &plan.limits.host_bytes, &plan.limits.drive_bytes[0]}) {
+      if (*limit == 0) continue;
+      --*limit;
+      EXPECT_THAT(joined(verify(program, plan)), HasSubstr("exceeds its limit"));
+      EXPECT_THROW(make_plan(program, plan.limits, plan.policy), OutOfMemory);
+      ++*limit;
+    }
+  }
+}
+
 // --- Groups of micro-batches
 
 // Bytes of weights that pass to the device for forward and backward.
