@@ -110,6 +110,8 @@ TEST(Simulate, SharesADriveBetweenReadsAndWritesThatTakeTurns) {
   const Simulation simulation = hand.simulate(machine);
   expect_time(simulation, read, 0, 4);   // half of the time is the write's
   expect_time(simulation, write, 0, 5);  // the last second alone
+  expect_near(simulation.bound_seconds(), 3);
+  expect_near(simulation.least_seconds, 5);
 }
 
 TEST(Simulate, LetsADriveDoBothDirectionsByItsMixedRate) {
@@ -133,6 +135,7 @@ TEST(Simulate, SlowsADriveThatMixesWorseThanItTakesTurnsOnlyWhileItMixes) {
   const Simulation simulation = hand.simulate(machine);
   expect_time(simulation, read, 0, 10);
   expect_time(simulation, write, 0, 12);
+  expect_near(simulation.least_seconds, 10);  // one after the other
 }
 
 TEST(Simulate, ServesEachDriveInOrderAndDrivesSideBySide) {
@@ -145,6 +148,7 @@ TEST(Simulate, ServesEachDriveInOrderAndDrivesSideBySide) {
   expect_time(simulation, other, 0, 4);
   expect_near(of(simulation.lane_busy, Lane::read), 5);
   expect_near(busy(simulation, Resource::nvme_read), 4.5);  // 9 bytes over both drives
+  expect_near(simulation.least_seconds, 5);
 }
 
 TEST(Simulate, IssuesOnAnNvmeLaneInOrderThoughALaterOpCouldStart) {
