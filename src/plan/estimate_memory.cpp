@@ -156,8 +156,7 @@ class MemoryEstimate {
   void boundary_slots() {
     const auto activation = static_cast<double>(outline_.activation_slot);
     on(bytes_, Tier::device) += activation * policy_.activation_slots +
-                                2.0 * static_cast<double>(outline_.activation_gradient_slot) +
-                                2.0 * static_cast<double>(outline_.input_slot);
+                                static_cast<double>(outline_.passing_slots);
     if (on_nvme_) on(bytes_, Tier::host) += activation * policy_.activation_slots;
   }
 

@@ -37,6 +37,7 @@ StepOutline::StepOutline(const Program& program)
   outline_blocks(program);
   outline_classes(program);
   outline_boundaries(program);
+  outline_passing(program);
   outline_fixed(program);
   outline_work(program);
 }
@@ -154,15 +155,11 @@ void StepOutline::outline_boundaries(const Program& program) {
   for (std::size_t at = 0; at < segments.size(); ++at)
     for (const Use& use : program.segment(segments[at]).uses) {
       const Shard& shard = program.shard(use.shard);
-      const bool is_boundary = shard.role == Role::activation || shard.role == Role::saved ||
-                               shard.role == Role::activation_gradient;
-      if (shard.role == Role::input) input_slot = std::max(input_slot, aligned(shard.bytes()));
-      if (!is_boundary) continue;
-      if (shard.role == Role::activation)
+      if (shard.role != Role::activation && shard.role != Role::saved) continue;
+      if (shard.role == Role::activation) {
         boundary_bytes[shard.block] = static_cast<std::uint64_t>(shard.bytes());
-      std::uint64_t& slot =
-          shard.role == Role::activation_gradient ? activation_gradient_slot : activation_slot;
-      if (shard.role != Role::saved) slot = std::max(slot, aligned(shard.bytes()));
+        activation_slot = std::max(activation_slot, aligned(shard.bytes()));
+      }
       const auto [found, is_new] = seen.try_emplace(
           use.shard, BoundaryTensor{shard.role, shard.block, aligned(shard.bytes()), at, at, 0});
       BoundaryTensor& tensor = found->second;
@@ -172,6 +169,31 @@ void StepOutline::outline_boundaries(const Program& program) {
   for (const auto& [id, tensor] : seen)
     if (tensor.last > tensor.first + 1) boundaries.push_back(tensor);
   std::ranges::stable_sort(boundaries, {}, &BoundaryTensor::first);
+}
+
+// What has no home: as many slots as are live at once, and one for the next input.
+void StepOutline::outline_passing(const Program& program) {
+  const auto& segments = train_sequence(program).segments;
+  std::map<ShardId, std::pair<std::size_t, std::size_t>> lives;
+  for (std::size_t at = 0; at < segments.size(); ++at)
+    for (const Use& use : program.segment(segments[at]).uses) {
+      const Role role = program.shard(use.shard).role;
+      if (role == Role::activation_gradient || role == Role::input)
+        lives.try_emplace(use.shard, at, at).first->second.second = at;
+    }
+  std::map<std::pair<Role, std::uint64_t>, std::map<std::size_t, int>> changes;
+  for (const auto& [id, life] : lives) {
+    const Shard& shard = program.shard(id);
+    auto& of_size = changes[{shard.role, aligned(shard.bytes())}];
+    ++of_size[life.first];
+    --of_size[life.second + 1];
+  }
+  for (const auto& [key, of_size] : changes) {
+    int live = 0, most = 0;
+    for (const auto& [at, change] : of_size) most = std::max(most, live += change);
+    const int slots = key.first == Role::input ? most + 1 : std::max(2, most);
+    passing_slots += key.second * static_cast<std::uint64_t>(slots);
+  }
 }
 
 void StepOutline::outline_fixed(const Program& program) {

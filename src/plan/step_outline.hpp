@@ -71,7 +71,8 @@ struct StepOutline {
   std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes;  // by slot bytes
   std::vector<BoundaryTensor> boundaries;
   std::map<int, std::uint64_t> boundary_bytes;  // of activations, by block
-  std::uint64_t activation_gradient_slot = 0, activation_slot = 0, input_slot = 0;
+  std::uint64_t activation_slot = 0;
+  std::uint64_t passing_slots = 0;  // of activation gradients and inputs, all together
   std::uint64_t contribution_tile = 0;  // largest tile of a contribution, aligned
   std::uint64_t fixed_device = 0, fixed_host = 0;  // scratch, norm partials, metrics, transfer
   std::vector<int> runs_of_work;                   // of a step, by index into Program::works
@@ -83,6 +84,7 @@ struct StepOutline {
   void outline_blocks(const Program& program);
   void outline_classes(const Program& program);
   void outline_boundaries(const Program& program);
+  void outline_passing(const Program& program);
   void outline_fixed(const Program& program);
   void outline_work(const Program& program);
   std::vector<int> count_fetches(int weight_slots) const;

@@ -18,13 +18,14 @@ using testing::worked_toy;
 ToyShape random_shape(std::uint64_t seed) {
   return {.layers = 1 + static_cast<int>(seed % 7),
           .micro_batches = 1 + static_cast<int>(seed % 3),
+          .group = seed % 4 < 2 ? 1 : 1 + static_cast<int>(seed % 3),
           .layer_elements = 40000 + 9000 * static_cast<std::int64_t>(seed % 5),
-          .tied = seed % 2 == 0};
+          .tied = seed % 4 == 0};
 }
 
 Policy policy_of(std::uint64_t seed) {
   Policy policy = random_policy(seed);
-  policy.streamed_updates = 0;
+  policy.streamed_updates = static_cast<double>(seed % 3) / 2;
   return policy;
 }
 
