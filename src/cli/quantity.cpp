@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <span>
+#include <string>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -104,6 +105,10 @@ std::string format_quantity(double value, Quantity quantity) {
     if (parse_quantity(text, quantity) == value) return text;
   }
   return scaled_text(value, {"", 1}, facts);
+}
+
+std::string rounded_quantity(double value, Quantity quantity) {
+  return format_quantity(std::stod(fmt::format("{:.3e}", value)), quantity);
 }
 
 }  // namespace strata

@@ -25,5 +25,7 @@ double parse_quantity(std::string_view text, Quantity quantity);
 
 // The text with the largest unit that reads back as `value`.
 std::string format_quantity(double value, Quantity quantity);
+// To four digits: "54.8 GB/s".
+std::string rounded_quantity(double value, Quantity quantity);
 
 }  // namespace strata
