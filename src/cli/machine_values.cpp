@@ -27,7 +27,7 @@ class MachineLister {
     if (need == Need::optional && value == 0) return;
     add(key, "", static_cast<double>(value), quantity);
   }
-  void value(const char* key, int value) { add(key, "", value, Quantity::ratio); }
+  void value(const char* key, int value) { add(key, "", value, Quantity::count); }
 
   void matmul_rates(const char* key, const std::vector<MatmulRate>& rates) {
     for (const MatmulRate& rate : rates)

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/quantity.hpp"
+#include "quantity.hpp"
 #include "strata/plan/machine.hpp"
 
 namespace strata {

@@ -40,6 +40,7 @@ const QuantityFacts& facts_of(Quantity quantity) {
       {"param/s", "rate of parameters", "2.4 Gparam/s", large_prefixes, 1e16},
       {"s", "time", "5 us", small_prefixes, 60},
       {"", "ratio", "0.8", no_prefix, 10},
+      {"", "count", "16", no_prefix, 1e6},
   };
   return facts[static_cast<std::size_t>(quantity)];
 }

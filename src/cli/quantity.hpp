@@ -15,7 +15,8 @@ enum class Quantity : std::uint8_t {
   flops_per_s,
   params_per_s,
   seconds,
-  ratio,  // has no unit
+  ratio,  // without a unit, as are counts
+  count,
 };
 
 // Reads a number >= 0, in bytes, FLOP, parameters and seconds; a unit is required where the

@@ -36,13 +36,13 @@ class BenchTensor {
   TensorView view_;
 };
 
-struct HostStream {
+struct BenchStream {
   std::unique_ptr<Device> device = make_host_device({});
   std::unique_ptr<Stream> stream = device->make_stream("bench");
 };
 
 double product_seconds(Kernels& kernels, DType dtype, const ProductSize& size, int repeats) {
-  const HostStream host;
+  const BenchStream host;
   const BenchTensor x(*host.device, dtype, {size.t, size.k}),
       w(*host.device, dtype, {size.n, size.k}), y(*host.device, dtype, {size.t, size.n});
   Stream& stream = *host.stream;
@@ -60,7 +60,7 @@ struct AttentionTimes {
 };
 
 AttentionTimes attention_times(Kernels& kernels, DType dtype, std::int64_t t, int repeats) {
-  const HostStream host;
+  const BenchStream host;
   const auto tensor = [&](std::int64_t heads) {
     return BenchTensor(*host.device, dtype, {t, heads, head_dim});
   };
@@ -143,7 +143,7 @@ double attention_efficiency(Kernels& kernels, DType dtype, std::int64_t tokens,
 
 double seconds_per_kernel_call(Kernels& kernels, MachineBenchRun& run) {
   run.progress.begin("kernel calls", 1);
-  const HostStream host;
+  const BenchStream host;
   const BenchTensor a(*host.device, DType::f32, {1}), b(*host.device, DType::f32, {1});
   return call_seconds([&] { kernels.add(a, b, a, *host.stream); }, run.repeats);
 }

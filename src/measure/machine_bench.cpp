@@ -67,6 +67,9 @@ std::optional<double> drive_rate(const NvmeReport& report, NvmePattern pattern,
 // To four digits: the rest is noise, and files are read by people.
 double rounded(double value) { return std::stod(fmt::format("{:.3e}", value)); }
 
+// Whole megabytes, for the same reason.
+std::uint64_t whole_megabytes(std::uint64_t bytes) { return bytes / 1'000'000 * 1'000'000; }
+
 void round_rates(std::vector<MatmulRate>& rates) {
   for (MatmulRate& rate : rates) rate.flops_per_s = rounded(rate.flops_per_s);
 }
@@ -125,7 +128,7 @@ class MachineBench {
 
   void describe() {
     const std::uint64_t free = topology_.available_memory_bytes;
-    const std::uint64_t device = options_.gpu_limit.value_or(free / 2);
+    const std::uint64_t device = options_.gpu_limit.value_or(whole_megabytes(free / 2));
     if (device == 0 || device >= free)
       throw ConfigError(
           fmt::format("--gpu-limit {}: of the {} of memory that is free something "
@@ -135,7 +138,7 @@ class MachineBench {
     machine_.ranks = options_.ranks;
     machine_.accelerator.name = "host standing in for an accelerator";
     machine_.accelerator.memory_bytes = device / static_cast<std::uint64_t>(options_.ranks);
-    machine_.host.memory_bytes = free - device;
+    machine_.host.memory_bytes = whole_megabytes(free - device);
     machine_.host.cores = topology_.usable_cores;
     measured("accelerator.memory_bytes", options_.gpu_limit ? "each rank's share of --gpu-limit"
                                                             : "each rank's share of half of the "
@@ -163,7 +166,7 @@ class MachineBench {
   void add_drive(const NvmeReport& report, const std::string& path) {
     const std::string prefix = fmt::format("drives[{}].", machine_.drives.size());
     DriveProfile drive;
-    drive.bytes = read_file_system(path).free_bytes;
+    drive.bytes = whole_megabytes(read_file_system(path).free_bytes);
     drive.read_bytes_per_s = drive_rate(report, NvmePattern::read, path).value_or(0);
     drive.write_bytes_per_s = drive_rate(report, NvmePattern::write, path).value_or(0);
     drive.mixed_bytes_per_s = drive_rate(report, NvmePattern::mixed, path).value_or(0);
