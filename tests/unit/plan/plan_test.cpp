@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "strata/core/error.hpp"
@@ -193,61 +192,6 @@ TEST(Plan, RefusesALimitOneTileTooSmallNamingTierAndContributors) {
     EXPECT_NE(std::string(error.what()).find("master 284 KiB"), std::string::npos) << error.what();
     EXPECT_NE(std::string(error.what()).find("offload.cpu_limit"), std::string::npos);
   }
-}
-
-std::uint64_t usage_of(const Plan& plan, const std::string& name, Tier tier) {
-  const auto found = std::ranges::find(plan.usage, name, &Usage::name);
-  return found == plan.usage.end() ? 0 : found->bytes[static_cast<std::size_t>(tier)];
-}
-
-TEST(Plan, KeepsWhatLayersSaveOnTheDeviceUnlessToldOtherwise) {
-  const Program program = make_toy_program({.layers = 4, .kept_layers = 3});
-  const std::uint64_t saved = 3 * 64 * 16 * sizeof(float);
-  const Plan plan = make_plan(program, roomy_limits(), Policy{});
-  EXPECT_EQ(usage_of(plan, "saved", Tier::device), 3 * saved);
-  EXPECT_EQ(usage_of(plan, "saved slots", Tier::device), 0u) << "produced where it lives";
-  Policy policy;
-  policy.fractions[static_cast<std::size_t>(Role::saved)] = {0, 1, 0};
-  const Plan offloaded = make_plan(program, roomy_limits(), policy);
-  EXPECT_EQ(usage_of(offloaded, "saved", Tier::device), 0u);
-  EXPECT_EQ(usage_of(offloaded, "saved", Tier::host), 3 * saved);
-  EXPECT_EQ(usage_of(offloaded, "saved slots", Tier::device),
-            static_cast<std::uint64_t>(policy.activation_slots) * saved);
-}
-
-TEST(Plan, SharesMemoryAmongWhatIsSavedInTurn) {
-  const auto home_bytes_of = [](int micro_batches, int group) {
-    const Program program = make_toy_program({.layers = 4,
-                                              .micro_batches = micro_batches,
-                                              .group = group,
-                                              .kept_layers = 4,
-                                              .tied = false});
-    return usage_of(make_plan(program, roomy_limits(), Policy{}), "saved", Tier::device);
-  };
-  EXPECT_EQ(home_bytes_of(3, 1), home_bytes_of(1, 1));
-  EXPECT_EQ(home_bytes_of(3, 3), 3 * home_bytes_of(1, 1)) << "live together";
-}
-
-// It moves home after its forward and is fetched for its backward, once each.
-TEST(Plan, MovesWhatIsSavedToNvmeAndBack) {
-  const Program program = make_toy_program({.layers = 3, .kept_layers = 3});
-  Policy policy;
-  policy.fractions[static_cast<std::size_t>(Role::saved)] = {0, 0, 1};
-  policy.activation_slots = 2;
-  const Plan plan = make_plan(program, roomy_limits(), policy);
-  std::map<OpKind, int> moves;
-  for (const Op& op : plan.schedules[0].ops)
-    if (op.kind != OpKind::run && program.shard(op.operands[0].what.shard).role == Role::saved)
-      ++moves[op.kind];
-  EXPECT_EQ(moves[OpKind::write], 3);
-  EXPECT_EQ(moves[OpKind::read], 1) << "the last two still fill their slots";
-  EXPECT_EQ(joined(verify(program, plan)), "");
-}
-
-TEST(Plan, NeedsNoMoreRoomToLoadAndSaveForLayersThatAreKept) {
-  const Plan plain = make_plan(make_toy_program({}), roomy_limits(), Policy{}),
-             keeping = make_plan(make_toy_program({.kept_layers = 4}), roomy_limits(), Policy{});
-  EXPECT_EQ(keeping.transfer.bytes, plain.transfer.bytes);
 }
 
 TEST(Plan, RefusesFractionsThatDoNotSumToOne) {
