@@ -108,28 +108,30 @@ PlannedRun prepare(const RunConfig& config) {
 // The machine that the run's steps are predicted for; none: nothing is predicted.
 std::optional<MachineProfile> predicted_machine(const TrainCommand&) { return {}; }
 
-void print_prediction(const PlannedRun& run, const Simulation& predicted, std::int64_t tokens) {
-  fmt::print("step     {}\n",
-             format_prediction(prediction_of(*run.plan.schedule("train"), predicted), tokens));
+std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run,
+                                  const TrainCommand& command) {
+  std::optional<Simulation> predicted = predict_step(run, predicted_machine(command));
+  if (!predicted) return {};
+  const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
+  fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
+  return predicted;
 }
 
-// Before anything is planned: a file that cannot be written should not cost the loading.
+// Before anything is loaded: a file that cannot be written should not cost the time.
 std::unique_ptr<TraceFile> open_trace(const TrainCommand& command) {
   return command.trace.empty() ? nullptr : std::make_unique<TraceFile>(command.trace);
 }
 
 int train(const RunOptions& options, const TrainCommand& command) {
   const RunConfig config = load_run_config(options);
-  const std::optional<MachineProfile> machine = predicted_machine(command);
+  PlannedRun planned = prepare(config);
   const std::unique_ptr<TraceFile> trace = open_trace(command);
-  Session session(config, prepare(config));
+  const TrainerOptions watched{trace.get(), command.trace_steps, predict(config, planned, command)};
+  Session session(config, std::move(planned));
   session.check_export(export_target(config));
   for (const std::string& note : session.notes()) fmt::print("{}\n", note);
   Progress progress(config.output_dir, terminal_style(stdout), stdout);
-  const TrainerOptions watched{trace.get(), command.trace_steps,
-                               predict_step(session.run(), machine)};
   Trainer trainer(config, session, progress, watched);
-  if (watched.predicted) print_prediction(session.run(), *watched.predicted, step_tokens(config));
   fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
              trainer.steps_per_epoch());
   std::fflush(stdout);

@@ -101,13 +101,12 @@ Roofline::Prediction prediction_of(const Schedule& schedule, const Simulation& s
 }
 
 std::string format_prediction(const Roofline::Prediction& predicted, std::int64_t tokens) {
-  std::string text = in_seconds(predicted.use.seconds) + " a step";
+  std::string text = in_seconds(predicted.use.seconds) + " predicted";
   if (predicted.use.seconds > 0)
     text += fmt::format(" ({} tok/s)",
                         three_digits(static_cast<double>(tokens) / predicted.use.seconds));
-  return "predicted " + text +
-         fmt::format("; bound {} by {}", in_seconds(predicted.bound_seconds()),
-                     resource_key(predicted.bound_by));
+  return text + fmt::format("; bound {} by {}", in_seconds(predicted.bound_seconds()),
+                            resource_key(predicted.bound_by));
 }
 
 std::string format_roofline(const Roofline& roofline) {

@@ -58,7 +58,7 @@ struct Roofline {
 
 Roofline::Prediction prediction_of(const Schedule& schedule, const Simulation& simulation);
 
-// "predicted 2.31 s a step (812 tok/s); bound 2.02 s by nvme_read", for before the run.
+// "2.31 s predicted (812 tok/s); bound 2.02 s by nvme_read", for before the run.
 std::string format_prediction(const Roofline::Prediction& predicted, std::int64_t tokens);
 // A headline and a table by resource; empty when no step was measured.
 std::string format_roofline(const Roofline& roofline);
