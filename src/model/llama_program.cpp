@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
+
+#include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
@@ -31,17 +32,52 @@ Use use_of_state(const Program& program, Role role, int block, Access access) {
   return {id, access};
 }
 
+void check_groups(const LlamaDeclaration& model, int micro_batches, int group) {
+  if (group < 1 || micro_batches % group != 0)
+    throw ConfigError(fmt::format(
+        "an accumulation group of {} micro-batches does not divide the {} of a step: all groups "
+        "are of one size",
+        group, micro_batches));
+  if (group > 1 && model.head_weight == HeadWeight::tied)
+    throw ConfigError(fmt::format(
+        "an accumulation group of {} micro-batches and tie_word_embeddings contradict each other: "
+        "head and embedding add to one gradient, and groups would change the order of that sum and "
+        "with it the bits of the result. Set offload.accumulation_group: horizontal",
+        group));
+}
+
+void declare_group(const LlamaDeclaration& model, Program& program, Sequence& sequence, int first,
+                   int count) {
+  std::vector<MicroBatchDeclaration> group;
+  for (int i = 0; i < count; ++i) group.emplace_back(model, program, sequence, first + i);
+  const int head = static_cast<int>(model.blocks.size()) - 1;
+  for (int block = 0; block < head; ++block)
+    for (MicroBatchDeclaration& micro_batch : group) micro_batch.forward(block);
+  for (MicroBatchDeclaration& micro_batch : group) micro_batch.loss();
+  for (int block = head - 1; block >= 0; --block)
+    for (MicroBatchDeclaration& micro_batch : group) micro_batch.backward(block);
+}
+
 }  // namespace
 
 void declare_state(const LlamaDeclaration& model, Program& program, int micro_batches) {
   program.contribution_dtype = model.dims.dtype;
+  ensure(program.works.empty());  // Segments find theirs by LlamaSegment.
+  for (const SegmentCost& cost : model.costs) program.works.push_back(cost.work);
   for (int block = 0; block < static_cast<int>(model.blocks.size()); ++block) {
     program.blocks.push_back(model.blocks[static_cast<std::size_t>(block)].name);
-    program.add(state_shard(model, Role::weight, block, model.dims.dtype));
+    program.add(program.shared(state_shard(model, Role::weight, block, model.dims.dtype)));
     if (micro_batches == 0) continue;
     const DType dtype = gradient_dtype(model, block, micro_batches);
-    program.add(state_shard(model, Role::gradient, block, dtype));
+    program.add(program.shared(state_shard(model, Role::gradient, block, dtype)));
   }
+}
+
+void declare_training(const LlamaDeclaration& model, Program& program, Sequence& sequence,
+                      int micro_batches, const ProgramVariant& variant) {
+  check_groups(model, micro_batches, variant.accumulation_group);
+  for (int first = 0; first < micro_batches; first += variant.accumulation_group)
+    declare_group(model, program, sequence, first, variant.accumulation_group);
 }
 
 MicroBatchDeclaration::MicroBatchDeclaration(const LlamaDeclaration& model, Program& program,
@@ -50,22 +86,26 @@ MicroBatchDeclaration::MicroBatchDeclaration(const LlamaDeclaration& model, Prog
   input_ = shard(Role::input, -1, DType::i32, 3 * model.dims.t);
 }
 
-void MicroBatchDeclaration::forward() {
+void MicroBatchDeclaration::forward(int block) {
+  block == 0 ? forward_embedding() : forward_layer(block);
+}
+
+void MicroBatchDeclaration::forward_embedding() {
   append(SegmentKind::forward, 0, {weight(0), input(), output(0, Access::produce)},
-         model_.costs.embedding_forward);
-  for (int block = 1; block < head_block(); ++block) {
-    append(
-        SegmentKind::forward, block,
-        {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
-        model_.costs.layer_forward);
-  }
+         LlamaSegment::embedding_forward);
+}
+
+void MicroBatchDeclaration::forward_layer(int block) {
+  append(SegmentKind::forward, block,
+         {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
+         LlamaSegment::layer_forward);
 }
 
 void MicroBatchDeclaration::score() {
   std::vector<Use> uses;
   for (int block : head_weight_blocks()) uses.push_back(weight(block));
   uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric()});
-  append(SegmentKind::score, head_block(), std::move(uses), model_.costs.score);
+  append(SegmentKind::score, head_block(), std::move(uses), LlamaSegment::score);
 }
 
 void MicroBatchDeclaration::loss() {
@@ -74,12 +114,11 @@ void MicroBatchDeclaration::loss() {
   uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric(),
                            output_gradient(head_block() - 1, Access::produce)});
   for (int block : head_weight_blocks()) uses.push_back(gradient(block));
-  append(SegmentKind::loss, head_block(), std::move(uses), model_.costs.loss);
+  append(SegmentKind::loss, head_block(), std::move(uses), LlamaSegment::loss);
 }
 
-void MicroBatchDeclaration::backward() {
-  for (int block = head_block() - 1; block > 0; --block) backward_layer(block);
-  backward_embedding();
+void MicroBatchDeclaration::backward(int block) {
+  block == 0 ? backward_embedding() : backward_layer(block);
 }
 
 void MicroBatchDeclaration::backward_layer(int block) {
@@ -87,12 +126,12 @@ void MicroBatchDeclaration::backward_layer(int block) {
          {weight(block), input(), output(block - 1, Access::read),
           output_gradient(block, Access::read), output_gradient(block - 1, Access::produce),
           gradient(block)},
-         model_.costs.layer_backward);
+         LlamaSegment::layer_backward);
 }
 
 void MicroBatchDeclaration::backward_embedding() {
   append(SegmentKind::backward, 0, {input(), output_gradient(0, Access::read), gradient(0)},
-         model_.costs.embedding_backward);
+         LlamaSegment::embedding_backward);
 }
 
 std::vector<int> MicroBatchDeclaration::head_weight_blocks() const {
@@ -137,23 +176,16 @@ ShardId MicroBatchDeclaration::shard(Role role, int block, DType dtype, std::int
   return program_.add(std::move(added));
 }
 
-int MicroBatchDeclaration::work_of(const SegmentCost& cost) {
-  const auto known = std::ranges::find_if(
-      program_.works, [&](const SegmentWork& work) { return work.flops() == cost.flops; });
-  if (known != program_.works.end()) return static_cast<int>(known - program_.works.begin());
-  program_.works.push_back({{{KernelClass::matmul, model_.dims.dtype, cost.flops, 0, 1}}});
-  return static_cast<int>(program_.works.size()) - 1;
-}
-
 void MicroBatchDeclaration::append(SegmentKind kind, int block, std::vector<Use> uses,
-                                   const SegmentCost& cost) {
+                                   LlamaSegment costs_of) {
   Segment segment;
   segment.kind = kind;
   segment.block = block;
   segment.micro_batch = micro_batch_;
   segment.uses = std::move(uses);
-  segment.scratch_bytes = cost.scratch_bytes;
-  segment.work = work_of(cost);
+  const auto work = static_cast<std::size_t>(costs_of);
+  segment.scratch_bytes = model_.costs[work].scratch_bytes;
+  segment.work = static_cast<int>(work);
   segment.name = fmt::format("{} {} micro-batch {}", segment_kind_name(kind),
                              model_.blocks[static_cast<std::size_t>(block)].name, micro_batch_);
   sequence_.segments.push_back(program_.add(std::move(segment)));

@@ -28,6 +28,21 @@ SlotPurpose state_staging(Role role) {
   }
 }
 
+SlotPurpose device_tile(Role role) {
+  switch (role) {
+    case Role::gradient:
+      return SlotPurpose::device_gradient_tile;
+    case Role::master:
+      return SlotPurpose::device_master_tile;
+    case Role::moment1:
+      return SlotPurpose::device_moment1_tile;
+    case Role::moment2:
+      return SlotPurpose::device_moment2_tile;
+    default:
+      return SlotPurpose::device_weight_tile;
+  }
+}
+
 // A slot for one tile; its content will be written whole.
 Region Emitter::tile_slot(TileRef what, SlotPurpose purpose) {
   const Shard& shard = program_.shard(what.shard);
@@ -55,12 +70,16 @@ Region Emitter::tile_on_host(TileRef what, SlotPurpose purpose, Group group) {
   return slot;
 }
 
+Region Emitter::tile_on_device(TileRef what, const Region& on_host) {
+  const Region slot = tile_slot(what, device_tile(program_.shard(what.shard).role));
+  transfer(what, on_host, slot, Group::state);
+  return slot;
+}
+
 // Slots serve tiles of all shards of a role: as large as the largest tile.
 std::uint64_t Emitter::slot_bytes(ShardId shard, DType dtype) const {
-  std::int64_t most = 0;
-  for (const Shard& other : program_.shards)
-    if (other.role == program_.shard(shard).role) most = std::max(most, other.count);
-  return static_cast<std::uint64_t>(storage_bytes(dtype, std::min(most, program_.tile_elements)));
+  const std::int64_t most = layout_.most_tile_elements(program_.shard(shard).role);
+  return static_cast<std::uint64_t>(storage_bytes(dtype, most));
 }
 
 std::pair<OpKind, Lane> Emitter::route(const Region& source, const Region& target, Group group) {
@@ -93,9 +112,13 @@ Region Emitter::scalars(Tier tier) {
   return layout_.fixed("scalars/" + std::string(tier_name(tier)), tier, sizeof(UpdateScalars));
 }
 
+// In host memory each rank's metrics make a row of one table.
 Region Emitter::metric(ShardId shard, Tier tier) {
+  const auto bytes = static_cast<std::uint64_t>(program_.shard(shard).bytes());
+  if (tier == Tier::host && program_.world > 1)
+    return own_part(rank_metrics()).part(metric_offset_.at(shard), bytes);
   const std::string name = "metrics/" + std::to_string(shard.value) + std::string(tier_name(tier));
-  return layout_.fixed(name, tier, static_cast<std::uint64_t>(program_.shard(shard).bytes()));
+  return layout_.fixed(name, tier, bytes);
 }
 
 }  // namespace strata

@@ -23,10 +23,6 @@ double crossed_bytes(const Op& op) {
   return bytes;
 }
 
-std::string_view master_name(DType dtype) {
-  return dtype == DType::u16 ? "split" : dtype_name(dtype);
-}
-
 std::size_t num_drives(const Plan& plan, const Schedule& schedule) {
   std::size_t count = plan.drive_bytes.size();
   for (const Op& op : schedule.ops)
@@ -72,13 +68,9 @@ class CostModel {
         return collective(op.operands.back().region.bytes, rates_.gather());
       case OpKind::reduce:
         return collective(op.operands.front().region.bytes, rates_.reduce());
-      case OpKind::accumulate:
-      case OpKind::square:
-      case OpKind::norm:
-      case OpKind::report:
-        break;
+      default:  // passes over what they read and write
+        return pass(op);
     }
-    return pass(op);
   }
 
   static void use(OpDemand& demand, Resource resource, double bytes, double seconds) {
@@ -133,28 +125,13 @@ class CostModel {
     if (segment.work < 0) return demand;
     const auto work = static_cast<std::size_t>(segment.work);
     double& seconds = work_seconds_[work];
-    if (seconds == not_known) seconds = seconds_of(program_.works[work]);
+    if (seconds == not_known) seconds = rates_.seconds(program_.works[work]);
     double bytes = 0;
     for (const KernelWork& kernel : program_.works[work].kernels)
       bytes += kernel.bytes * kernel.calls;
     use(demand, Resource::compute, bytes, seconds);
     demand.flops = program_.works[work].flops();
     return demand;
-  }
-
-  double seconds_of(const SegmentWork& work) const {
-    double seconds = 0;
-    for (const KernelWork& kernel : work.kernels) seconds += seconds_of(kernel);
-    return seconds;
-  }
-
-  double seconds_of(const KernelWork& kernel) const {
-    double once = 0;
-    if (kernel.bytes > 0) once = kernel.bytes / rates_.accelerator_memory();
-    if (kernel.flops > 0 && kernel.kind != KernelClass::elementwise)
-      once = std::max(once,
-                      kernel.flops / rates_.flops_per_s(kernel.kind, kernel.dtype, kernel.flops));
-    return kernel.calls * (rates_.seconds_per_call() + once);
   }
 
   // A pass over memory beside the cores or the accelerator that makes it.
@@ -197,8 +174,7 @@ class CostModel {
     }
     const auto [known, is_new] = update_rates_.try_emplace({gradient, master, moments}, 0);
     if (is_new)
-      known->second = rates_.update(
-          fmt::format("{}/{}/{}", dtype_name(gradient), master_name(master), dtype_name(moments)));
+      known->second = rates_.update(update_layout(gradient, master, moments));
     return known->second;
   }
 
@@ -218,6 +194,11 @@ class CostModel {
 };
 
 }  // namespace
+
+std::string update_layout(DType gradient, DType master, DType moments) {
+  return fmt::format("{}/{}/{}", dtype_name(gradient),
+                     master == DType::u16 ? "split" : dtype_name(master), dtype_name(moments));
+}
 
 const Schedule& schedule_named(const Plan& plan, std::string_view name) {
   if (const Schedule* schedule = plan.schedule(name)) return *schedule;

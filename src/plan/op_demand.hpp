@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct OpDemand {
 // the machine lacks.
 std::vector<OpDemand> op_demands(const Program& program, const Plan& plan,
                                  std::string_view schedule, const MachineProfile& machine);
+
+// Name of an update's layout in HostProfile::updates.
+std::string update_layout(DType gradient, DType master, DType moments);
 
 // The named schedule; throws ConfigError when the plan has none.
 const Schedule& schedule_named(const Plan& plan, std::string_view name);

@@ -54,6 +54,20 @@ double RankRates::flops_per_s(KernelClass kind, DType dtype, double flops) const
          stated(machine_.accelerator.attention_efficiency, "accelerator.attention_efficiency");
 }
 
+double RankRates::seconds(const SegmentWork& work) const {
+  double seconds = 0;
+  for (const KernelWork& kernel : work.kernels) seconds += seconds_of(kernel);
+  return seconds;
+}
+
+double RankRates::seconds_of(const KernelWork& kernel) const {
+  double once = 0;
+  if (kernel.bytes > 0) once = kernel.bytes / accelerator_memory();
+  if (kernel.flops > 0 && kernel.kind != KernelClass::elementwise)
+    once = std::max(once, kernel.flops / flops_per_s(kernel.kind, kernel.dtype, kernel.flops));
+  return kernel.calls * (seconds_per_call() + once);
+}
+
 double RankRates::up() const { return stated(machine_.link.up_bytes_per_s, "link.up_bytes_per_s"); }
 double RankRates::down() const {
   return stated(machine_.link.down_bytes_per_s, "link.down_bytes_per_s");

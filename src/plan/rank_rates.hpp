@@ -20,6 +20,7 @@ class RankRates {
   double accelerator_memory() const;
   // Of matrix products of this size, or of attention: interpolated over log(flops).
   double flops_per_s(KernelClass kind, DType dtype, double flops) const;
+  double seconds(const SegmentWork& work) const;  // of the accelerator
 
   double up() const;
   double down() const;
@@ -37,6 +38,7 @@ class RankRates {
 
  private:
   double stated(double rate, std::string_view key) const;
+  double seconds_of(const KernelWork& kernel) const;
   const DriveProfile& drive(std::size_t index) const;
 
   const MachineProfile& machine_;

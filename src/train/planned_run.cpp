@@ -66,7 +66,7 @@ void declare_training(const RunConfig& config, const Model& model, Program& prog
   const int micro_batches = static_cast<int>(config.gradient_accumulation_steps);
   model.declare_state(program, micro_batches);
   Sequence train{"train", {}};
-  for (int i = 0; i < micro_batches; ++i) model.declare_forward_backward(program, train, i);
+  model.declare_training(program, train, micro_batches, program_variant(config));
   Optimizer::declare(optimizer_config(config), program, train);
   program.sequences.push_back(std::move(train));
 }
@@ -118,18 +118,20 @@ Policy make_policy(const RunConfig& config) {
   policy.state_slots = offload.state_slots;
   policy.staging_slots = offload.staging_slots;
   policy.update_order = update_order(config);
+  policy.streamed_updates = offload.streamed_updates;
   return policy;
 }
 
 TierLimits make_limits(const RunConfig& config, const Topology& topology, const Program& program,
                        const Policy& policy) {
+  const auto ranks = static_cast<std::uint64_t>(config.world);  // share all but their devices
   TierLimits limits;
   limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
-  limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes);
+  limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes) / ranks;
   if (!uses_nvme(program, policy)) return limits;
   for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
   for (std::size_t drive = 0; drive < config.offload.nvme_paths.size(); ++drive)
-    limits.drive_bytes.push_back(share_of_drive(drive, config.offload));
+    limits.drive_bytes.push_back(share_of_drive(drive, config.offload) / ranks);
   limits.drive_weights = config.offload.nvme_weights;
   return limits;
 }
@@ -155,14 +157,25 @@ UpdateOrder update_order(const RunConfig& config) {
     throw ConfigError(
         fmt::format("offload.update_order: during_backward contradicts max_grad_norm: {}: the norm "
                     "is known only after backward. "
-                    "Set max_grad_norm: 0 or offload.update_order: after_backward",
+                    "Set max_grad_norm: 0 or offload.update_order: deferred",
                     config.max_grad_norm));
   if (skips)
     throw ConfigError(
         "offload.update_order: during_backward contradicts non_finite: skip_step: tiles are "
         "updated before all "
-        "gradients are known. Set non_finite: stop or offload.update_order: after_backward");
+        "gradients are known. Set non_finite: stop or offload.update_order: deferred");
   return UpdateOrder::during_backward;
+}
+
+ProgramVariant program_variant(const RunConfig& config) {
+  const std::int64_t all = config.gradient_accumulation_steps;
+  const std::int64_t group = config.offload.accumulation_group;
+  if (group > 0 && all % group != 0)
+    throw ConfigError(
+        fmt::format("offload.accumulation_group: {} does not divide gradient_accumulation_steps: "
+                    "{}: groups are of one size. Set a divisor, horizontal or vertical",
+                    group, all));
+  return {.accumulation_group = static_cast<int>(group == 0 ? all : group)};
 }
 
 OptimizerConfig optimizer_config(const RunConfig& config) {
@@ -230,6 +243,8 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& to
   const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
                            config.cutoff_len * config.per_device_train_batch_size, 0};
   run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
+  run.program.world = config.world;
+  run.program.zero_stage = config.zero_stage;
   run.program.tile_elements = std::max<std::int64_t>(
       norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) /
                                norm_chunk_elements * norm_chunk_elements);

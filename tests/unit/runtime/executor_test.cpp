@@ -47,6 +47,17 @@ class FailingModel : public SegmentRunner {
   }
 };
 
+TEST(Executor, RefusesAPlanForSeveralRanks) {
+  const Program program = make_toy_program({.world = 2});
+  const Plan plan = make_plan(program, roomy_limits(), random_policy(1));
+  try {
+    Executor(program, plan, {}, {});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("2 ranks"), std::string::npos) << error.what();
+  }
+}
+
 Plan verified_plan(const Program& program, const Policy& policy) {
   Plan plan = make_plan(program, roomy_limits(), policy);
   EXPECT_TRUE(verify(program, plan).empty());
@@ -141,7 +152,8 @@ TEST(Executor, GivesTheSameBitsWithUpdatesDuringBackward) {
 TEST(Executor, GivesThePlainBitsWhenUpdatesReadTheWeightTheyWrite) {
   const Program program = small_program(2, ToyUpdate::updates_weight);
   ToyRunOptions options{.steps = 5, .evaluate_every = 3};
-  for (const UpdateOrder order : {UpdateOrder::after_backward, UpdateOrder::during_backward}) {
+  for (const UpdateOrder order :
+       {UpdateOrder::after_backward, UpdateOrder::deferred, UpdateOrder::during_backward}) {
     options.max_grad_norm = order == UpdateOrder::during_backward ? 0.0f : 0.5f;
     const Trajectory expected = run_plainly(program, options);
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(24, 6)); ++seed) {
