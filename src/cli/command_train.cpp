@@ -8,6 +8,7 @@
 #include "cli/run_options.hpp"
 #include "cli/stop_signal.hpp"
 #include "cli/text_file.hpp"
+#include "strata/cli/machine_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/predicted_step.hpp"
@@ -17,7 +18,8 @@ namespace strata {
 namespace {
 
 struct TrainCommand {
-  std::string trace;  // empty: none
+  std::string machine;  // a profile of the machine; empty: none
+  std::string trace;    // empty: none
   std::int64_t trace_steps = 3;
 };
 
@@ -106,7 +108,10 @@ PlannedRun prepare(const RunConfig& config) {
 }
 
 // The machine that the run's steps are predicted for; none: nothing is predicted.
-std::optional<MachineProfile> predicted_machine(const TrainCommand&) { return {}; }
+std::optional<MachineProfile> predicted_machine(const TrainCommand& command) {
+  if (command.machine.empty()) return {};
+  return read_machine_file(command.machine);
+}
 
 std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run,
                                   const TrainCommand& command) {
@@ -153,6 +158,8 @@ void add_train(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "Fine-tune a model and export it");
   auto run = add_run_options(*command);
   auto train_command = std::make_shared<TrainCommand>();
+  command->add_option("--machine", train_command->machine,
+                      "Profile of this machine: each step is compared with its prediction");
   command->add_option("--trace", train_command->trace,
                       "Write a Chrome trace of a few steps, for ui.perfetto.dev");
   command

@@ -50,10 +50,10 @@ Program declare_all(const LlamaDeclaration& model) {
   Sequence sequence;
   declare_state(model, program, 1);
   MicroBatchDeclaration segments(model, program, sequence, 0);
-  segments.forward();
+  for (const int block : {0, 1}) segments.forward(block);
   segments.score();
   segments.loss();
-  segments.backward();
+  for (const int block : {1, 0}) segments.backward(block);
   return program;
 }
 
