@@ -25,10 +25,10 @@ namespace {
 
 // The machine that is emulated.
 struct Rates {
-  double up = 100e6, down = 80e6;       // bytes/s
-  double read = 120e6, write = 80e6;    // bytes/s
-  double compute = 6e9;                 // flop/s
-  double update = 15e6;                 // parameters/s
+  double up = 100e6, down = 80e6;     // bytes/s
+  double read = 120e6, write = 80e6;  // bytes/s
+  double compute = 6e9;               // flop/s
+  double update = 15e6;               // parameters/s
 };
 
 struct Case {
@@ -82,7 +82,7 @@ double steady_seconds(const std::filesystem::path& metrics, std::vector<double>&
     const auto line = nlohmann::json::parse(text);
     if (!line.contains("grad_norm")) continue;
     losses.push_back(line.at("loss").get<double>());
-    seconds.push_back(line.at("seconds").get<double>());
+    seconds.push_back(line.at("step_seconds").get<double>());
   }
   const auto steady = std::span(seconds).subspan(2);
   double sum = 0;
@@ -195,7 +195,10 @@ std::vector<Case> cases() {
       {"all nvme", on(nvme)},
       {"weights gpu, state cpu", [](RunConfig& c) { all_on(c, gpu), optimizer_on(c, cpu); }},
       {"weights gpu, state nvme", [](RunConfig& c) { all_on(c, gpu), optimizer_on(c, nvme); }},
-      {"mixed", [](RunConfig& c) { all_on(c, {0.3, 0.4, 0.3}); }},
+      {"mixed",
+       [](RunConfig& c) {
+         all_on(c, {0.3, 0.4, 0.3});
+       }},
       {"mixed, 1 slot of each",
        [](RunConfig& c) {
          all_on(c, {0.3, 0.4, 0.3});

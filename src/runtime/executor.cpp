@@ -24,7 +24,7 @@ std::unique_ptr<LaneWalker> make_walker(const Plan& plan, OpRunner& runner,
     case ExecutionMode::threaded:
       break;
   }
-  return make_threaded_walker(plan, runner, options.on_lane_start);
+  return make_threaded_walker(plan, runner, options);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class LaneWalker {
 OpId report_op(const Schedule& schedule);
 
 std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
-                                                 const std::function<void(Lane)>& on_lane_start);
+                                                 const ExecutorOptions& options);
 // Serial (in emission order) or seeded (any legal order).
 std::unique_ptr<LaneWalker> make_serial_walker(const Plan& plan, OpRunner& runner);
 std::unique_ptr<LaneWalker> make_seeded_walker(const Plan& plan, OpRunner& runner,

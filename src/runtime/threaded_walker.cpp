@@ -33,8 +33,11 @@ struct OpTrack final : public IoCompletion {
 
 class ThreadedWalker final : public LaneWalker {
  public:
-  ThreadedWalker(const Plan& plan, OpRunner& runner, const std::function<void(Lane)>& on_lane_start)
-      : plan_(plan), runner_(runner), on_lane_start_(on_lane_start) {
+  ThreadedWalker(const Plan& plan, OpRunner& runner, const ExecutorOptions& options)
+      : plan_(plan),
+        runner_(runner),
+        on_lane_start_(options.on_lane_start),
+        after_op_(options.after_op) {
     for (const Schedule& schedule : plan.schedules) {
       report_ops_.push_back(report_op(schedule));
       tracks_.emplace_back(schedule.ops.size());
@@ -163,6 +166,7 @@ class ThreadedWalker final : public LaneWalker {
       if (is_nvme_lane(track.op->lane)) return start_transfer(track, step);
       const std::int64_t start = now_ns();
       runner_.run(*track.op, step);
+      if (after_op_) after_op_(*track.op, start);
       step.ran(*track.op, {start, now_ns()});
       finish(track, step);
     } catch (const std::exception& error) {
@@ -249,6 +253,7 @@ class ThreadedWalker final : public LaneWalker {
   const Plan& plan_;
   OpRunner& runner_;
   const std::function<void(Lane)> on_lane_start_;
+  const std::function<void(const Op&, std::int64_t)> after_op_;
   std::vector<std::vector<OpTrack>> tracks_;  // [schedule][op]
   std::vector<OpId> report_ops_;              // [schedule]
   std::array<std::atomic<StepState*>, steps_kept> steps_{};
@@ -269,8 +274,8 @@ void OpTrack::complete(const IoResult& result) noexcept { walker->transfer_done(
 }  // namespace
 
 std::unique_ptr<LaneWalker> make_threaded_walker(const Plan& plan, OpRunner& runner,
-                                                 const std::function<void(Lane)>& on_lane_start) {
-  return std::make_unique<ThreadedWalker>(plan, runner, on_lane_start);
+                                                 const ExecutorOptions& options) {
+  return std::make_unique<ThreadedWalker>(plan, runner, options);
 }
 
 }  // namespace strata

@@ -43,6 +43,10 @@ struct ExecutorOptions {
   // threaded: called on each lane's thread before its first op; the place to bind it. Must not
   // throw.
   std::function<void(Lane)> on_lane_start = {};
+  // threaded: called on its lane's thread when an op that began at `start_ns` has run, before
+  // anybody may learn of it; what it takes counts as the op's time. Stands in for slower hardware:
+  // bench/plan_accuracy. Not called for NVMe transfers. Must not throw.
+  std::function<void(const Op&, std::int64_t start_ns)> after_op = {};
 };
 
 // The parts an Executor works with; all outlive it. `store` holds the tiles of NvmeTiles(program,
