@@ -110,7 +110,8 @@ void check_config(const RunConfig& config) {
   }
   check_schedule(config);
   update_order(config);      // Throws when it contradicts another key,
-  optimizer_config(config);  // and so does this.
+  program_variant(config);   // and so does this,
+  optimizer_config(config);  // and this.
   check_tile(config.offload);
   check_nvme(config.offload);
   check_nvme_paths(config.offload);

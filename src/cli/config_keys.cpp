@@ -112,6 +112,24 @@ ConfigKey word(std::string name, auto field, const std::vector<std::string>& wor
   return choice<std::string>(std::move(name), field, std::move(choices), std::move(doc));
 }
 
+// Micro-batches that pass each block together: a number, or the words for one and for all.
+ConfigKey accumulation_group(std::string name, auto field, std::string doc) {
+  const IntegerRange range{.low = 1, .high = 1 << 16};
+  return {
+      std::move(name), "horizontal, vertical or " + describe(range), std::move(doc),
+      [=](const ConfigValue& value, RunConfig& config) {
+        const std::string text = value.text();
+        if (text != "horizontal" && text != "vertical" &&
+            text.find_first_not_of("0123456789+-") != std::string::npos)
+          value.fail(fmt::format("'{}' is neither horizontal, vertical nor a number", text));
+        field(config) = text == "horizontal" ? 1 : text == "vertical" ? 0 : value.integer(range);
+      },
+      [=](const RunConfig& config) -> std::string {
+        const std::int64_t group = field(config);
+        return group == 0 ? "vertical" : group == 1 ? "horizontal" : fmt::format("{}", group);
+      }};
+}
+
 ConfigKey seed(std::string name, std::string doc) {
   return {std::move(name), "integer >= 0", std::move(doc),
           [](const ConfigValue& value, RunConfig& config) { config.seed = value.seed(); },
@@ -283,7 +301,22 @@ std::vector<ConfigKey> offload_keys() {
       integer("offload.staging_slots", at(&O::staging_slots), slots,
               "Weight and gradient tiles in host memory on their way between tiers."),
       word("offload.update_order", at(&O::update_order),
-           {"auto", "after_backward", "deferred", "during_backward"}, "When the optimizer updates a tile."),
+           {"auto", "after_backward", "deferred", "during_backward"},
+           "When the optimizer updates a tile: after backward, before the next step begins; after "
+           "backward, running on into the next forward, which waits for each block's updates only "
+           "(deferred); or as soon as its gradient is complete, which needs `max_grad_norm: 0` and "
+           "`non_finite: stop`. auto: during_backward where that is allowed, else deferred. The "
+           "bits are the same."),
+      number("offload.streamed_updates", at(&O::streamed_updates), ratio,
+             "Fraction of the optimizer state off the device whose updates the device makes, while "
+             "the state passes through it; the CPU makes the others. Spread evenly over the tiles; "
+             "the bits are the same."),
+      accumulation_group(
+          "offload.accumulation_group", at(&O::accumulation_group),
+          "Micro-batches that pass each block together, so that its weights are fetched once for "
+          "all of them: one (horizontal), all of a step (vertical), or a divisor of "
+          "`gradient_accumulation_steps`. The boundary activations of a group are kept at once. "
+          "The bits are the same; not for models with tied embeddings."),
       word("offload.io_engine", at(&O::io_engine), {"auto", "uring", "threads"},
            "How NVMe is read and written."),
       integer("offload.io_queue_depth", at(&O::io_queue_depth), {.low = 1, .high = 4096},

@@ -111,19 +111,15 @@ class LlamaModel final : public Model {
     strata::declare_state(declaration(), program, micro_batches);
   }
 
-  void declare_forward_backward(Program& program, Sequence& sequence,
-                                int micro_batch) const override {
-    const LlamaDeclaration model = declaration();
-    MicroBatchDeclaration segments(model, program, sequence, micro_batch);
-    segments.forward();
-    segments.loss();
-    segments.backward();
+  void declare_training(Program& program, Sequence& sequence, int micro_batches,
+                        const ProgramVariant& variant) const override {
+    strata::declare_training(declaration(), program, sequence, micro_batches, variant);
   }
 
   void declare_score(Program& program, Sequence& sequence, int micro_batch) const override {
     const LlamaDeclaration model = declaration();
     MicroBatchDeclaration segments(model, program, sequence, micro_batch);
-    segments.forward();
+    for (int block = 0; block < static_cast<int>(head_block()); ++block) segments.forward(block);
     segments.score();
   }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "strata/core/error.hpp"
+
 namespace strata {
 namespace {
 
@@ -31,6 +33,32 @@ Use use_of_state(const Program& program, Role role, int block, Access access) {
   return {id, access};
 }
 
+void check_groups(const LlamaDeclaration& model, int micro_batches, int group) {
+  if (group < 1 || micro_batches % group != 0)
+    throw ConfigError(fmt::format(
+        "an accumulation group of {} micro-batches does not divide the {} of a step: all groups "
+        "are of one size",
+        group, micro_batches));
+  if (group > 1 && model.head_weight == HeadWeight::tied)
+    throw ConfigError(fmt::format(
+        "an accumulation group of {} micro-batches and tie_word_embeddings contradict each other: "
+        "head and embedding add to one gradient, and groups would change the order of that sum and "
+        "with it the bits of the result. Set offload.accumulation_group: horizontal",
+        group));
+}
+
+void declare_group(const LlamaDeclaration& model, Program& program, Sequence& sequence, int first,
+                   int count) {
+  std::vector<MicroBatchDeclaration> group;
+  for (int i = 0; i < count; ++i) group.emplace_back(model, program, sequence, first + i);
+  const int head = static_cast<int>(model.blocks.size()) - 1;
+  for (int block = 0; block < head; ++block)
+    for (MicroBatchDeclaration& micro_batch : group) micro_batch.forward(block);
+  for (MicroBatchDeclaration& micro_batch : group) micro_batch.loss();
+  for (int block = head - 1; block >= 0; --block)
+    for (MicroBatchDeclaration& micro_batch : group) micro_batch.backward(block);
+}
+
 }  // namespace
 
 void declare_state(const LlamaDeclaration& model, Program& program, int micro_batches) {
@@ -44,21 +72,32 @@ void declare_state(const LlamaDeclaration& model, Program& program, int micro_ba
   }
 }
 
+void declare_training(const LlamaDeclaration& model, Program& program, Sequence& sequence,
+                      int micro_batches, const ProgramVariant& variant) {
+  check_groups(model, micro_batches, variant.accumulation_group);
+  for (int first = 0; first < micro_batches; first += variant.accumulation_group)
+    declare_group(model, program, sequence, first, variant.accumulation_group);
+}
+
 MicroBatchDeclaration::MicroBatchDeclaration(const LlamaDeclaration& model, Program& program,
                                              Sequence& sequence, int micro_batch)
     : model_(model), program_(program), sequence_(sequence), micro_batch_(micro_batch) {
   input_ = shard(Role::input, -1, DType::i32, 3 * model.dims.t);
 }
 
-void MicroBatchDeclaration::forward() {
+void MicroBatchDeclaration::forward(int block) {
+  block == 0 ? forward_embedding() : forward_layer(block);
+}
+
+void MicroBatchDeclaration::forward_embedding() {
   append(SegmentKind::forward, 0, {weight(0), input(), output(0, Access::produce)},
          model_.costs.embedding_forward);
-  for (int block = 1; block < head_block(); ++block) {
-    append(
-        SegmentKind::forward, block,
-        {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
-        model_.costs.layer_forward);
-  }
+}
+
+void MicroBatchDeclaration::forward_layer(int block) {
+  append(SegmentKind::forward, block,
+         {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
+         model_.costs.layer_forward);
 }
 
 void MicroBatchDeclaration::score() {
@@ -77,9 +116,8 @@ void MicroBatchDeclaration::loss() {
   append(SegmentKind::loss, head_block(), std::move(uses), model_.costs.loss);
 }
 
-void MicroBatchDeclaration::backward() {
-  for (int block = head_block() - 1; block > 0; --block) backward_layer(block);
-  backward_embedding();
+void MicroBatchDeclaration::backward(int block) {
+  block == 0 ? backward_embedding() : backward_layer(block);
 }
 
 void MicroBatchDeclaration::backward_layer(int block) {

@@ -37,20 +37,26 @@ struct LlamaDeclaration {
 
 void declare_state(const LlamaDeclaration& model, Program& program, int micro_batches);
 
+// Forward, loss and backward of all micro-batches, in the order that the variant asks for.
+void declare_training(const LlamaDeclaration& model, Program& program, Sequence& sequence,
+                      int micro_batches, const ProgramVariant& variant);
+
 // Adds one micro-batch to a program and a sequence. Lives as long as one declare_* call.
 class MicroBatchDeclaration {
  public:
   MicroBatchDeclaration(const LlamaDeclaration& model, Program& program, Sequence& sequence,
                         int micro_batch);
 
-  void forward();
+  void forward(int block);  // any but the head
   void score();
   void loss();
-  void backward();
+  void backward(int block);  // any but the head
 
  private:
   int head_block() const { return static_cast<int>(model_.blocks.size()) - 1; }
   std::vector<int> head_weight_blocks() const;
+  void forward_embedding();
+  void forward_layer(int block);
   void backward_layer(int block);
   void backward_embedding();
 

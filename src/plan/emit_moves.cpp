@@ -28,6 +28,21 @@ SlotPurpose state_staging(Role role) {
   }
 }
 
+SlotPurpose device_tile(Role role) {
+  switch (role) {
+    case Role::gradient:
+      return SlotPurpose::device_gradient_tile;
+    case Role::master:
+      return SlotPurpose::device_master_tile;
+    case Role::moment1:
+      return SlotPurpose::device_moment1_tile;
+    case Role::moment2:
+      return SlotPurpose::device_moment2_tile;
+    default:
+      return SlotPurpose::device_weight_tile;
+  }
+}
+
 // A slot for one tile; its content will be written whole.
 Region Emitter::tile_slot(TileRef what, SlotPurpose purpose) {
   const Shard& shard = program_.shard(what.shard);
@@ -52,6 +67,12 @@ Region Emitter::tile_on_host(TileRef what, SlotPurpose purpose, Group group) {
     return held;
   const Region slot = tile_slot(what, purpose);
   transfer(what, home, slot, group);
+  return slot;
+}
+
+Region Emitter::tile_on_device(TileRef what, const Region& on_host) {
+  const Region slot = tile_slot(what, device_tile(program_.shard(what.shard).role));
+  transfer(what, on_host, slot, Group::state);
   return slot;
 }
 

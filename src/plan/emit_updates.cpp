@@ -2,10 +2,7 @@
 
 #include "plan/emitter.hpp"
 
-#include <algorithm>
 #include <utility>
-
-#include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
@@ -25,19 +22,13 @@ void Emitter::norm(const Segment& s) {
                           Access::read});
   operands.push_back({{{}, -1, Content::scalars}, scalars(Tier::host), Access::produce});
   add(OpKind::norm, Lane::update, std::move(operands));
-  report();
-}
-
-Tier Emitter::update_engine(const Segment& s) const {
-  const bool resident = std::ranges::all_of(s.uses, [&](const Use& use) {
-    return use.access != Access::update || layout_.tier(use.shard, use.tile) == Tier::device;
-  });
-  return resident ? Tier::device : Tier::host;
+  // The next step may begin on a report: where it must not begin before the updates, they go first.
+  if (policy_.update_order != UpdateOrder::after_backward) report();
 }
 
 void Emitter::update(const Segment& s) {
   const SegmentId outer = std::exchange(current_, s.id);
-  const Tier engine = update_engine(s);
+  const Tier engine = device_updates_.contains(s.id) ? Tier::device : Tier::host;
   std::vector<Operand> operands;
   for (const Use& use : s.uses) operands.push_back(update_operand(use, engine));
   operands.push_back(update_gate(s, engine));
@@ -63,10 +54,7 @@ Operand Emitter::gradient_operand(const Use& use, Tier engine) {
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::read};
   const Region on_host = home.tier == Tier::host ? home : gradient_on_host(what);
-  if (engine == Tier::host) return {what, on_host, Access::read};
-  const Region slot = tile_slot(what, SlotPurpose::device_gradient_tile);
-  transfer(what, on_host, slot, Group::state);
-  return {what, slot, Access::read};
+  return {what, engine == Tier::host ? on_host : tile_on_device(what, on_host), Access::read};
 }
 
 // Where backward still holds the tile, or fetched into a slot of the updates' own.
@@ -80,14 +68,14 @@ Region Emitter::gradient_on_host(TileRef what) {
   return tile_on_host(what, SlotPurpose::host_update_gradient, Group::state);
 }
 
-// Updated where it lives, or fetched to the host: on the device, only what lives there is updated.
+// Updated where it lives, or where its engine is, by way of host memory.
 Operand Emitter::state_operand(const Use& use, Tier engine) {
   const TileRef what{use.shard, use.tile, Content::value};
   const Region home = layout_.home(use.shard, use.tile);
   if (home.tier == engine) return {what, home, Access::update};
-  ensure(engine == Tier::host);
-  return {what, tile_on_host(what, state_staging(program_.shard(use.shard).role), Group::state),
-          Access::update};
+  const SlotPurpose staging = state_staging(program_.shard(use.shard).role);
+  const Region on_host = home.tier == Tier::host ? home : tile_on_host(what, staging, Group::state);
+  return {what, engine == Tier::host ? on_host : tile_on_device(what, on_host), Access::update};
 }
 
 // Copies of the weight that forward and backward fetched are out of date from here on.
@@ -124,15 +112,25 @@ void Emitter::send_home(const Operand& operand) {
   if (same_place(home, operand.region)) return;
   Region source = operand.region;
   if (source.tier == Tier::device && home.tier == Tier::nvme) {
-    const Region staged =
-        tile_slot(operand.what, state_staging(program_.shard(operand.what.shard).role));
+    const Region staged = staging_on_way_home(operand.what);
     transfer(operand.what, source, staged, Group::state);
     source = staged;
   }
   transfer(operand.what, source, home, Group::state);
 }
 
+// What passed the device goes home through the slot it came by, which nothing else needs meanwhile.
+Region Emitter::staging_on_way_home(TileRef what) {
+  const SlotPurpose purpose = state_staging(program_.shard(what.shard).role);
+  const std::uint64_t bytes = slot_bytes(what.shard, program_.shard(what.shard).dtype);
+  const auto tile = static_cast<std::uint64_t>(program_.tile_bytes(what.shard, what.tile));
+  if (const Region held = layout_.ring(purpose, bytes).find(what, tile); held.bytes > 0)
+    return held;
+  return tile_slot(what, purpose);
+}
+
 void Emitter::report() {
+  reported_ = true;
   std::vector<Operand> operands;
   for (ShardId shard : metrics_)
     operands.push_back({{shard, -1, Content::value}, metric(shard, Tier::host), Access::read});

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
+#include "plan/update_choices.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
 Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
                  const Sequence& sequence)
-    : program_(program), policy_(policy), layout_(layout), sequence_(sequence) {
+    : program_(program),
+      policy_(policy),
+      layout_(layout),
+      sequence_(sequence),
+      device_updates_(device_updates(program, layout, sequence, policy.streamed_updates)) {
   schedule_.name = sequence.name;
   std::map<ShardId, std::size_t> first_use;
   for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
@@ -25,8 +30,11 @@ Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
 
 Schedule Emitter::emit() {
   layout_.reset_rings();
-  for (SegmentId id : sequence_.segments) segment(program_.segment(id));
-  if (!has_norm_) report();
+  for (SegmentId id : emission_order(program_, sequence_, policy_.update_order))
+    segment(program_.segment(id));
+  if (!reported_) report();
+  if (has_norm_ && policy_.update_order == UpdateOrder::after_backward)
+    schedule_.end = StepEnd::barrier;
   derive_edges(schedule_);
   return std::move(schedule_);
 }
@@ -60,7 +68,11 @@ Op& Emitter::add(OpKind kind, Lane lane, std::vector<Operand> operands) {
 
 void Emitter::run(const Segment& s) {
   std::vector<Operand> operands;
-  for (const Use& use : s.uses) operands.push_back(bind(use));
+  in_use_.clear();
+  for (const Use& use : s.uses) {
+    operands.push_back(bind(use));
+    in_use_.push_back(operands.back().region);
+  }
   if (s.scratch_bytes > 0) {
     std::uint64_t most = 0;  // one region serves all: the compute lane runs one segment at a time
     for (const Segment& other : program_.segments) most = std::max(most, other.scratch_bytes);
@@ -80,7 +92,7 @@ Operand Emitter::bind(const Use& use) {
   if (use.access == Access::accumulate) {
     const std::uint64_t bytes =
         static_cast<std::uint64_t>(shard.count * dtype_bytes(program_.contribution_dtype));
-    return {what, layout_.ring(SlotPurpose::device_contribution, bytes).take(what, bytes),
+    return {what, layout_.ring(SlotPurpose::device_contribution, bytes).take(what, bytes, in_use_),
             use.access};
   }
   if (use.access == Access::produce) return {what, produced_on_device(use.shard), use.access};
@@ -101,7 +113,7 @@ Region Emitter::weight_on_device(ShardId shard) {
   SlotRing& ring = layout_.ring(SlotPurpose::device_weight, bytes);
   const TileRef whole{shard, -1, Content::value};
   if (const Region held = ring.find(whole, bytes); held.bytes > 0) return held;
-  const Region slot = ring.take(whole, bytes);
+  const Region slot = ring.take(whole, bytes, in_use_);
   for (int tile = 0; tile < program_.num_tiles(shard); ++tile) {
     const TileRef what{shard, tile, Content::value};
     Region source = layout_.home(shard, tile);
@@ -128,7 +140,7 @@ Region Emitter::activation_on_device(ShardId shard) {
   Region source = layout_.home(shard, 0);
   if (source.tier == Tier::nvme)
     source = tile_on_host(what, SlotPurpose::host_activation, Group::step);
-  const Region slot = ring.take(what, bytes);
+  const Region slot = ring.take(what, bytes, in_use_);
   transfer(what, source, slot, Group::step);
   return slot;
 }
@@ -138,7 +150,7 @@ Region Emitter::input_on_device(ShardId shard) {
   const auto bytes = static_cast<std::uint64_t>(program_.shard(shard).bytes());
   SlotRing& ring = layout_.ring(SlotPurpose::device_input, bytes);
   if (const Region held = ring.find(what, bytes); held.bytes > 0) return held;
-  const Region slot = ring.take(what, bytes);
+  const Region slot = ring.take(what, bytes, in_use_);
   add(OpKind::feed, Lane::h2d, {{what, slot, Access::produce}});
   return slot;
 }
@@ -151,7 +163,7 @@ Region Emitter::produced_on_device(ShardId shard) {
   if (stays_on_device(shard)) return layout_.home(shard, 0);
   const SlotPurpose purpose = s.role == Role::activation ? SlotPurpose::device_activation
                                                          : SlotPurpose::device_activation_gradient;
-  return layout_.ring(purpose, bytes).take(what, bytes);
+  return layout_.ring(purpose, bytes).take(what, bytes, in_use_);
 }
 
 bool Emitter::stays_on_device(ShardId shard) const {

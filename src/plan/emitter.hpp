@@ -13,6 +13,8 @@ namespace strata {
 
 // The slots through which tiles of a role pass host memory on their way from or to an update.
 SlotPurpose state_staging(Role role);
+// The slots through which they pass the device, where it updates what does not live there.
+SlotPurpose device_tile(Role role);
 
 class Emitter {
  public:
@@ -51,7 +53,6 @@ class Emitter {
   Region gradient_on_host(TileRef what);
   Operand state_operand(const Use& use, Tier engine);
   Operand weight_operand(const Use& use, Tier engine);
-  Tier update_engine(const Segment& segment) const;
   Operand update_gate(const Segment& segment, Tier engine);
   void send_home(const Operand& operand);
   void report();
@@ -59,6 +60,8 @@ class Emitter {
   // Movement.
   Region tile_on_host(TileRef what, SlotPurpose purpose, Group group);
   Region tile_slot(TileRef what, SlotPurpose purpose);
+  Region tile_on_device(TileRef what, const Region& on_host);
+  Region staging_on_way_home(TileRef what);
   void transfer(const TileRef& what, const Region& source, const Region& target, Group group);
   static std::pair<OpKind, Lane> route(const Region& source, const Region& target, Group group);
 
@@ -74,12 +77,14 @@ class Emitter {
   const Sequence& sequence_;
   Schedule schedule_;
   SegmentId current_;
+  std::vector<Region> in_use_;  // what the segment that is being bound has of slots
   std::map<ShardId, int> contributions_total_, contributions_seen_;
   std::map<std::pair<int, int>, SegmentId>
-      update_of_tile_;      // (block, tile), updates emitted during backward
-  std::set<ShardId> kept_;  // read by something later than the next segment: goes home
+      update_of_tile_;                  // (block, tile), updates emitted during backward
+  std::set<SegmentId> device_updates_;  // the others are the host's
+  std::set<ShardId> kept_;              // read by something later than the next segment: goes home
   std::vector<ShardId> metrics_;
-  bool has_norm_ = false;
+  bool has_norm_ = false, reported_ = false;
   bool device_scalars_ready_ = false;
 };
 

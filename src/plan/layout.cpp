@@ -33,6 +33,12 @@ std::string_view purpose_name(SlotPurpose purpose) {
       return "gradient tiles on the device";
     case SlotPurpose::device_weight_tile:
       return "weight tiles on the device";
+    case SlotPurpose::device_master_tile:
+      return "master tiles on the device";
+    case SlotPurpose::device_moment1_tile:
+      return "moment1 tiles on the device";
+    case SlotPurpose::device_moment2_tile:
+      return "moment2 tiles on the device";
     case SlotPurpose::host_weight:
       return "weight staging";
     case SlotPurpose::host_new_weight:
@@ -59,6 +65,24 @@ Tier purpose_tier(SlotPurpose purpose) {
   return purpose < SlotPurpose::host_weight ? Tier::device : Tier::host;
 }
 
+// From each shard's first use in a sequence to its last, as positions in it.
+struct Lifetimes {
+  static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
+
+  Lifetimes(const Program& program, const Sequence& sequence)
+      : first(program.shards.size(), never), last(program.shards.size(), 0) {
+    for (std::size_t at = 0; at < sequence.segments.size(); ++at)
+      for (const Use& use : program.segment(sequence.segments[at]).uses) {
+        first[use.shard.index()] = std::min(first[use.shard.index()], at);
+        last[use.shard.index()] = at;
+      }
+  }
+
+  std::vector<std::size_t> first, last;
+};
+
+std::uint64_t slot_size(std::uint64_t bytes) { return align_up(bytes, memory_alignment); }
+
 }  // namespace
 
 // --- SlotRing
@@ -68,9 +92,17 @@ Region SlotRing::slot(std::size_t index, std::uint64_t bytes) const {
   return {pool_.tier, 0, pool_.offset + index * pool_.slot_bytes, bytes};
 }
 
-Region SlotRing::take(TileRef what, std::uint64_t bytes) {
-  const std::size_t index = next_;
-  next_ = (next_ + 1) % holds_.size();
+Region SlotRing::take(TileRef what, std::uint64_t bytes, std::span<const Region> in_use) {
+  const auto is_in_use = [&](std::size_t index) {
+    const Region whole = slot(index, pool_.slot_bytes);
+    return std::ranges::any_of(in_use, [&](const Region& r) { return r.overlaps(whole); });
+  };
+  std::size_t index = next_;
+  for (std::size_t tries = 1; is_in_use(index); ++tries) {
+    ensure(tries < holds_.size());
+    index = (index + 1) % holds_.size();
+  }
+  next_ = (index + 1) % holds_.size();
   holds_[index] = what;
   return slot(index, bytes);
 }
@@ -155,13 +187,7 @@ void Layout::assign_activations() {
 }
 
 void Layout::place_activations(const Sequence& sequence, const std::map<int, Tier>& tier_of_block) {
-  constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
-  std::vector<std::size_t> first(program_.shards.size(), never), last(program_.shards.size(), 0);
-  for (std::size_t at = 0; at < sequence.segments.size(); ++at)
-    for (const Use& use : program_.segment(sequence.segments[at]).uses) {
-      first[use.shard.index()] = std::min(first[use.shard.index()], at);
-      last[use.shard.index()] = at;
-    }
+  const auto [first, last] = Lifetimes(program_, sequence);
   std::map<std::pair<Tier, std::uint64_t>, std::vector<Region>> free;
   for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
     for (const Use& use : program_.segment(sequence.segments[at]).uses) {
@@ -214,7 +240,7 @@ std::uint8_t Layout::pick_drive(std::uint64_t bytes) {
 }
 
 SlotRing& Layout::ring(SlotPurpose purpose, std::uint64_t bytes) {
-  const std::uint64_t slot_bytes = align_up(bytes, memory_alignment);
+  const std::uint64_t slot_bytes = slot_size(bytes);
   const auto key = std::make_pair(purpose, slot_bytes);
   if (const auto found = rings_.find(key); found != rings_.end()) return found->second;
   const int count = num_slots(purpose, bytes);
@@ -236,10 +262,14 @@ int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
     case SlotPurpose::host_activation:
       return policy_.activation_slots;
     case SlotPurpose::device_activation_gradient:
+      return std::max(2, most_live(Role::activation_gradient, bytes));
     case SlotPurpose::device_input:
-      return 2;
+      return most_live(Role::input, bytes) + 1;
     case SlotPurpose::device_gradient_tile:
     case SlotPurpose::device_weight_tile:
+    case SlotPurpose::device_master_tile:
+    case SlotPurpose::device_moment1_tile:
+    case SlotPurpose::device_moment2_tile:
     case SlotPurpose::host_new_weight:
     case SlotPurpose::host_update_gradient:
     case SlotPurpose::host_master:
@@ -254,6 +284,28 @@ int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
   return 1;
 }
 
+// The most shards of a role and size class that are live at once. Gradients of activations have no
+// home, as they live no longer than from one block to the next: their slots hold all of a group's
+// micro-batches. So do inputs, with one more for the next group's first.
+int Layout::most_live(Role role, std::uint64_t bytes) const {
+  int most = 0;
+  for (const Sequence& sequence : program_.sequences) {
+    const Lifetimes lives(program_, sequence);
+    std::vector<int> change(sequence.segments.size() + 1, 0);
+    for (const Shard& shard : program_.shards) {
+      const std::size_t index = shard.id.index();
+      if (shard.role != role || lives.first[index] == Lifetimes::never ||
+          slot_size(static_cast<std::uint64_t>(shard.bytes())) != slot_size(bytes))
+        continue;
+      ++change[lives.first[index]];
+      --change[lives.last[index] + 1];
+    }
+    int live = 0;
+    for (int c : change) most = std::max(most, live += c);
+  }
+  return most;
+}
+
 // Slots for whole blocks of one size class: no more than there are blocks, and no fewer than one
 // segment needs at once (a tied head reads the embedding's weights beside its own).
 int Layout::whole_block_slots(int wanted, Role role, std::uint64_t bytes) const {
@@ -261,8 +313,7 @@ int Layout::whole_block_slots(int wanted, Role role, std::uint64_t bytes) const 
     const Shard& shard = program_.shard(id);
     const DType dtype = role == Role::gradient ? program_.contribution_dtype : shard.dtype;
     const auto size = static_cast<std::uint64_t>(shard.count * dtype_bytes(dtype));
-    return shard.role == role &&
-           align_up(size, memory_alignment) == align_up(bytes, memory_alignment);
+    return shard.role == role && slot_size(size) == slot_size(bytes);
   };
   int blocks = 0, at_once = 1;
   for (const Shard& shard : program_.shards) blocks += in_class(shard.id);

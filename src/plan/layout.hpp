@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,9 @@ enum class SlotPurpose : std::uint8_t {
   device_input,
   device_gradient_tile,
   device_weight_tile,
+  device_master_tile,
+  device_moment1_tile,
+  device_moment2_tile,
   host_weight,
   host_new_weight,
   host_gradient,
@@ -39,7 +43,8 @@ class SlotRing {
   SlotRing(SlotPool pool)
       : pool_(std::move(pool)), holds_(static_cast<std::size_t>(pool_.num_slots)) {}
 
-  Region take(TileRef what, std::uint64_t bytes);
+  // The next slot that holds nothing `in_use`; there is one.
+  Region take(TileRef what, std::uint64_t bytes, std::span<const Region> in_use = {});
   // The slot that holds `what`, or nullptr region (bytes 0).
   Region find(TileRef what, std::uint64_t bytes) const;
   void forget(ShardId shard);  // what is held of `shard` is out of date
@@ -89,6 +94,7 @@ class Layout {
   Region allocate(Tier tier, std::uint64_t bytes);
   std::uint8_t pick_drive(std::uint64_t bytes);
   int num_slots(SlotPurpose purpose, std::uint64_t bytes) const;
+  int most_live(Role role, std::uint64_t bytes) const;
   int whole_block_slots(int wanted, Role role, std::uint64_t bytes) const;
   void add_home_usage(Role role, Tier tier, std::uint64_t bytes);
   void add_usage(const std::string& name, Tier tier, std::uint64_t bytes);

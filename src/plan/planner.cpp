@@ -32,12 +32,19 @@ void check_slots(const Policy& policy) {
         "next");
 }
 
+void check_streamed(const Policy& policy) {
+  if (policy.streamed_updates >= 0 && policy.streamed_updates <= 1) return;
+  throw ConfigError(fmt::format("offload.streamed_updates is {}: it is a fraction, from 0 to 1",
+                                policy.streamed_updates));
+}
+
 }  // namespace
 
 Plan make_plan(const Program& program, const TierLimits& limits, const Policy& policy) {
   validate(program);
   check_fractions(policy);
   check_slots(policy);
+  check_streamed(policy);
   Plan plan;
   Layout layout(program, limits, policy);
   for (const Sequence& sequence : program.sequences)

@@ -46,6 +46,7 @@ class Scoreboard {
   void place(Op& op, int step) {
     const OpNumber self = step * num_ops() + op.id.value;
     std::vector<OpNumber> wanted = dependencies(op);
+    if (schedule_.end == StepEnd::barrier) add_barrier(op, step, wanted);
     note(op, self);
     Clock clock = lane_clock_[static_cast<std::size_t>(op.lane)];
     const std::vector<OpNumber> kept = prune(wanted, clock, op.lane, self);
@@ -70,6 +71,22 @@ class Scoreboard {
     return wanted;
   }
 
+  OpNumber last_of(int step) const { return (step + 1) * num_ops() - 1; }
+  static bool is_write(const Op& op) { return op.kind == OpKind::write; }
+
+  // The last op of a step closes it: it waits for every lane, and for every write, which nothing
+  // else may wait for. The first op of each lane waits for the last one of the step before.
+  void add_barrier(const Op& op, int step, std::vector<OpNumber>& wanted) const {
+    if (op.id.value == num_ops() - 1) {
+      for (const auto& lane : schedule_.lanes)
+        for (OpId id : lane)
+          if (is_write(schedule_.ops[id.index()]) || id == lane.back())
+            wanted.push_back(step * num_ops() + id.value);
+    }
+    if (step > 0 && op.id == schedule_.lanes[static_cast<std::size_t>(op.lane)].front())
+      wanted.push_back(last_of(step - 1));
+  }
+
   void note(const Op& op, OpNumber self) {
     for (const Operand& operand : op.operands) {
       if (operand.access == Access::read) {
@@ -90,16 +107,21 @@ class Scoreboard {
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     std::vector<OpNumber> kept;
     for (OpNumber number : wanted) {
-      if (number == self) continue;
-      const Lane from = op_at(number).lane;
-      if (completes_in_order(from) &&
-          (from == lane || clock[static_cast<std::size_t>(from)] >= number))
-        continue;
+      if (number == self || implied(number, clock, lane)) continue;
       kept.push_back(number);
       const Clock& brought = clocks_[static_cast<std::size_t>(number)];
       for (std::size_t i = 0; i < brought.size(); ++i) clock[i] = std::max(clock[i], brought[i]);
     }
     return kept;
+  }
+
+  bool implied(OpNumber number, const Clock& clock, Lane lane) const {
+    const Lane from = op_at(number).lane;
+    if (completes_in_order(from))
+      return from == lane || clock[static_cast<std::size_t>(from)] >= number;
+    return schedule_.end == StepEnd::barrier && is_write(op_at(number)) &&
+           clock[static_cast<std::size_t>(schedule_.ops.back().lane)] >=
+               last_of(static_cast<int>(number / num_ops()));
   }
 
   void record(Op& op, const std::vector<OpNumber>& kept) {

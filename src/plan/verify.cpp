@@ -86,7 +86,7 @@ std::vector<Violation> verify(const Program& program, const Plan& plan) {
         check_bounds(plan, operand.region, fmt::format("an operand of op {}", op.id.value), found);
     if (!found.empty()) return found;
     ValueReplay(program, plan, schedule, found).run(3);
-    verify_order(schedule, found);
+    verify_order(program, plan, schedule, found);
   }
   return found;
 }

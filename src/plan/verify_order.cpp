@@ -18,8 +18,11 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 // Ops of three steps as one sequence; number = step * num_ops + id.
 class OrderCheck {
  public:
-  OrderCheck(const Schedule& schedule, std::vector<Violation>& found)
-      : schedule_(schedule),
+  OrderCheck(const Program& program, const Plan& plan, const Schedule& schedule,
+             std::vector<Violation>& found)
+      : program_(program),
+        plan_(plan),
+        schedule_(schedule),
         found_(found),
         num_ops_(static_cast<std::int64_t>(schedule.ops.size())) {}
 
@@ -28,6 +31,7 @@ class OrderCheck {
     compute_clocks();
     compute_followers();
     check_conflicts();
+    if (plan_.policy.update_order == UpdateOrder::after_backward) check_steps_apart();
   }
 
  private:
@@ -155,10 +159,48 @@ class OrderCheck {
                     operand.region.offset, operand.region.end()));
   }
 
+  // No lane may begin a step before all state of the step before is updated and where it lives.
+  void check_steps_apart() {
+    for (const Op& o : schedule_.ops)
+      if (brings_state_up_to_date(o))
+        for (const auto& lane : schedule_.lanes)
+          if (!lane.empty()) require_a_step_apart(o, schedule_.ops[lane.front().index()]);
+  }
+
+  void require_a_step_apart(const Op& before, const Op& after) {
+    for (std::int64_t step = 1; step < steps; ++step) {
+      if (ordered((step - 1) * num_ops_ + before.id.value, step * num_ops_ + after.id.value))
+        continue;
+      return complain(
+          fmt::format("op {} ({} on {}) may start before op {} ({} on {}) of the step "
+                      "before is complete: updates were to come after backward",
+                      after.id.value, op_kind_name(after.kind), lane_name(after.lane),
+                      before.id.value, op_kind_name(before.kind), lane_name(before.lane)));
+    }
+  }
+
+  bool brings_state_up_to_date(const Op& o) const {
+    return o.kind == OpKind::update || std::ranges::any_of(o.operands, [&](const Operand& operand) {
+             return operand.access != Access::read && operand.what.content == Content::value &&
+                    is_home_of_state(operand);
+           });
+  }
+
+  bool is_home_of_state(const Operand& operand) const {
+    const Role role = program_.shard(operand.what.shard).role;
+    const bool is_state = role == Role::weight || role == Role::master || role == Role::moment1 ||
+                          role == Role::moment2;
+    if (!is_state || operand.what.tile < 0) return false;
+    const auto& homes = plan_.homes[operand.what.shard.index()];
+    return homes.at(static_cast<std::size_t>(operand.what.tile)).overlaps(operand.region);
+  }
+
   void complain(std::string what) {
     if (found_.size() < 20) found_.push_back({std::move(what)});
   }
 
+  const Program& program_;
+  const Plan& plan_;
   const Schedule& schedule_;
   std::vector<Violation>& found_;
   std::int64_t num_ops_;
@@ -168,8 +210,9 @@ class OrderCheck {
 
 }  // namespace
 
-void verify_order(const Schedule& schedule, std::vector<Violation>& found) {
-  if (!schedule.ops.empty()) OrderCheck(schedule, found).run();
+void verify_order(const Program& program, const Plan& plan, const Schedule& schedule,
+                  std::vector<Violation>& found) {
+  if (!schedule.ops.empty()) OrderCheck(program, plan, schedule, found).run();
 }
 
 }  // namespace strata

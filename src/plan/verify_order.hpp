@@ -8,6 +8,7 @@
 
 namespace strata {
 
-void verify_order(const Schedule& schedule, std::vector<Violation>& found);
+void verify_order(const Program& program, const Plan& plan, const Schedule& schedule,
+                  std::vector<Violation>& found);
 
 }  // namespace strata

@@ -238,8 +238,8 @@ UpdateScalars OpRunner::gate(const Op& op, const Bound& bound) const {
     throw Error(
         "the gradient is not finite; with updates during backward, tiles updated before it keep "
         "their new values. "
-        "Lower the learning rate, or use offload.update_order: after_backward, which updates "
-        "nothing in such a step");
+        "Lower the learning rate, or use offload.update_order: deferred, which updates nothing in "
+        "such a step");
   }
   return scalars;
 }

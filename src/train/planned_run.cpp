@@ -68,7 +68,7 @@ void declare_training(const RunConfig& config, const Model& model, const Program
   const int micro_batches = static_cast<int>(config.gradient_accumulation_steps);
   model.declare_state(program, micro_batches);
   Sequence train{"train", {}};
-  for (int i = 0; i < micro_batches; ++i) model.declare_forward_backward(program, train, i);
+  model.declare_training(program, train, micro_batches, program_variant(config));
   Optimizer::declare(optimizer_config(config), program, train);
   program.sequences.push_back(std::move(train));
 }
@@ -120,6 +120,7 @@ Policy make_policy(const RunConfig& config) {
   policy.state_slots = offload.state_slots;
   policy.staging_slots = offload.staging_slots;
   policy.update_order = update_order(config);
+  policy.streamed_updates = offload.streamed_updates;
   return policy;
 }
 
@@ -168,14 +169,25 @@ UpdateOrder update_order(const RunConfig& config) {
     throw ConfigError(
         fmt::format("offload.update_order: during_backward contradicts max_grad_norm: {}: the norm "
                     "is known only after backward. "
-                    "Set max_grad_norm: 0 or offload.update_order: after_backward",
+                    "Set max_grad_norm: 0 or offload.update_order: deferred",
                     config.max_grad_norm));
   if (skips)
     throw ConfigError(
         "offload.update_order: during_backward contradicts non_finite: skip_step: tiles are "
         "updated before all "
-        "gradients are known. Set non_finite: stop or offload.update_order: after_backward");
+        "gradients are known. Set non_finite: stop or offload.update_order: deferred");
   return UpdateOrder::during_backward;
+}
+
+ProgramVariant program_variant(const RunConfig& config) {
+  const std::int64_t all = config.gradient_accumulation_steps;
+  const std::int64_t group = config.offload.accumulation_group;
+  if (group > 0 && all % group != 0)
+    throw ConfigError(
+        fmt::format("offload.accumulation_group: {} does not divide gradient_accumulation_steps: "
+                    "{}: groups are of one size. Set a divisor, horizontal or vertical",
+                    group, all));
+  return {.accumulation_group = static_cast<int>(group == 0 ? all : group)};
 }
 
 OptimizerConfig optimizer_config(const RunConfig& config) {

@@ -26,6 +26,16 @@ inline Policy random_policy(std::uint64_t seed) {
   return policy;
 }
 
+// A random placement with one of the update orders, and none, some or all updates off the device
+// passing through it.
+inline Policy random_schedule(std::uint64_t seed) {
+  Policy policy = random_policy(seed);
+  PhiloxStream random(seed, 78);
+  policy.update_order = static_cast<UpdateOrder>(random.next_below(3));
+  policy.streamed_updates = static_cast<double>(random.next_below(5)) / 4;
+  return policy;
+}
+
 inline Policy all_on(Tier tier) {
   Policy policy;
   for (TierFractions& f : policy.fractions)

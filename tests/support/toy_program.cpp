@@ -19,7 +19,7 @@ class Builder {
       weights_.push_back(add(Role::weight, block, -1, DType::f32, elements(block)));
       gradients_.push_back(add(Role::gradient, block, -1, DType::f32, elements(block)));
     }
-    for (int m = 0; m < shape_.micro_batches; ++m) micro_batch(m);
+    for (int m = 0; m < shape_.micro_batches; m += shape_.group) group(m);
     optimizer();
     program_.sequences.push_back(train_);
     score();
@@ -62,45 +62,70 @@ class Builder {
     sequence.segments.push_back(program_.add(std::move(s)));
   }
 
-  void micro_batch(int m) {
+  struct MicroBatch {
+    int index;
+    ShardId input, loss;
+    std::vector<ShardId> acts, grads;  // by block
+  };
+
+  MicroBatch micro_batch(int m) {
     const std::int64_t count = shape_.tokens * shape_.hidden;
-    const ShardId input = add(Role::input, -1, m, DType::i32, 3 * shape_.tokens);
-    const ShardId loss = add(Role::metric, head(), m, DType::f64, 1);
-    std::vector<ShardId> acts, grads;
+    MicroBatch added{m,
+                     add(Role::input, -1, m, DType::i32, 3 * shape_.tokens),
+                     add(Role::metric, head(), m, DType::f64, 1),
+                     {},
+                     {}};
     for (int block = 0; block < head(); ++block) {
-      acts.push_back(add(Role::activation, block, m, DType::f32, count));
-      grads.push_back(add(Role::activation_gradient, block, m, DType::f32, count));
+      added.acts.push_back(add(Role::activation, block, m, DType::f32, count));
+      added.grads.push_back(add(Role::activation_gradient, block, m, DType::f32, count));
     }
-    segment(
-        train_, SegmentKind::forward, 0, m,
-        {{at(weights_, 0), Access::read}, {input, Access::read}, {at(acts, 0), Access::produce}});
-    for (int b = 1; b < head(); ++b)
-      segment(train_, SegmentKind::forward, b, m,
-              {{at(weights_, b), Access::read},
-               {at(acts, b - 1), Access::read},
-               {at(acts, b), Access::produce}});
+    return added;
+  }
+
+  void group(int first) {
+    std::vector<MicroBatch> group;
+    for (int i = 0; i < shape_.group; ++i) group.push_back(micro_batch(first + i));
+    for (int b = 0; b < head(); ++b)
+      for (const MicroBatch& m : group) forward(m, b);
+    for (const MicroBatch& m : group) loss(m);
+    for (int b = head() - 1; b >= 0; --b)
+      for (const MicroBatch& m : group) backward(m, b);
+  }
+
+  void forward(const MicroBatch& m, int b) {
+    const ShardId before = b == 0 ? m.input : at(m.acts, b - 1);
+    segment(train_, SegmentKind::forward, b, m.index,
+            {{at(weights_, b), Access::read},
+             {before, Access::read},
+             {at(m.acts, b), Access::produce}});
+  }
+
+  void loss(const MicroBatch& m) {
     std::vector<Use> uses{{at(weights_, head()), Access::read},
-                          {at(acts, head() - 1), Access::read},
-                          {input, Access::read},
-                          {loss, Access::produce},
-                          {at(grads, head() - 1), Access::produce},
+                          {at(m.acts, head() - 1), Access::read},
+                          {m.input, Access::read},
+                          {m.loss, Access::produce},
+                          {at(m.grads, head() - 1), Access::produce},
                           {at(gradients_, head()), Access::accumulate}};
     if (shape_.tied) {
       uses.push_back({at(weights_, 0), Access::read});
       uses.push_back({at(gradients_, 0), Access::accumulate});
     }
-    segment(train_, SegmentKind::loss, head(), m, uses);
-    for (int b = head() - 1; b > 0; --b)
-      segment(train_, SegmentKind::backward, b, m,
-              {{at(weights_, b), Access::read},
-               {at(acts, b - 1), Access::read},
-               {at(grads, b), Access::read},
-               {at(grads, b - 1), Access::produce},
-               {at(gradients_, b), Access::accumulate}});
-    segment(train_, SegmentKind::backward, 0, m,
-            {{input, Access::read},
-             {at(grads, 0), Access::read},
-             {at(gradients_, 0), Access::accumulate}});
+    segment(train_, SegmentKind::loss, head(), m.index, uses);
+  }
+
+  void backward(const MicroBatch& m, int b) {
+    if (b == 0)
+      return segment(train_, SegmentKind::backward, 0, m.index,
+                     {{m.input, Access::read},
+                      {at(m.grads, 0), Access::read},
+                      {at(gradients_, 0), Access::accumulate}});
+    segment(train_, SegmentKind::backward, b, m.index,
+            {{at(weights_, b), Access::read},
+             {at(m.acts, b - 1), Access::read},
+             {at(m.grads, b), Access::read},
+             {at(m.grads, b - 1), Access::produce},
+             {at(gradients_, b), Access::accumulate}});
   }
 
   void optimizer() {

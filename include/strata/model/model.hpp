@@ -74,11 +74,16 @@ class Model : public SegmentRunner {
   // dtype where exactly one contribution makes the gradient, in f32 where several are summed. Comes
   // first; sets the contribution dtype. `micro_batches` 0: no gradients.
   virtual void declare_state(Program& program, int micro_batches) const = 0;
-  // Adds the shards and segments of one micro-batch, in order, and appends them to `sequence`.
-  // Shards of the same micro-batch that the program already has (a training step's, for an
-  // evaluation) are used again.
-  virtual void declare_forward_backward(Program& program, Sequence& sequence,
-                                        int micro_batch) const = 0;
+  // Adds the shards and segments of a training step, up to its gradients, and appends them to
+  // `sequence`: for each group of micro-batches forward block by block, the losses, and backward
+  // block by block, in each block the micro-batches of the group in ascending order. So every
+  // gradient is summed in the order of micro-batches, whatever the group. Throws ConfigError when
+  // groups do not divide the micro-batches, and for groups of several with a tied head, which adds
+  // to the embedding's gradient as well: there the group would change the order of the sum.
+  virtual void declare_training(Program& program, Sequence& sequence, int micro_batches,
+                                const ProgramVariant& variant) const = 0;
+  // Adds the shards and segments of one micro-batch's evaluation, and appends them to `sequence`.
+  // Shards of the same micro-batch that the program already has (a training step's) are used again.
   virtual void declare_score(Program& program, Sequence& sequence, int micro_batch) const = 0;
 };
 

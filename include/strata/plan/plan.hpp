@@ -95,7 +95,8 @@ enum class OpKind : std::uint8_t {
            // non-finite tile ends the run)
   gather,  // all-gather on the comm lane; operands: this rank's slice, the whole of all ranks
   reduce,  // reduce-scatter on the comm lane; operands: the whole, this rank's slice of the sum
-  report,  // losses and scalars to the step's result; operands: metrics..., scalars
+  report,  // losses and scalars to the step's result, when the norm is known or, with a barrier,
+           // as the last op; operands: metrics..., scalars
 };
 std::string_view op_kind_name(OpKind kind);
 
@@ -116,8 +117,13 @@ struct Op {
   bool first_contribution = false;  // accumulate: assign instead of add
 };
 
+// Whether lanes run on into the next step. With a barrier, the last op of a step starts when all
+// writes of the step are complete, and no lane begins the next step before that op is.
+enum class StepEnd : std::uint8_t { open, barrier };
+
 struct Schedule {
   std::string name;                                // the sequence's
+  StepEnd end = StepEnd::open;                     // edges say it; this tells derive_edges()
   std::vector<Op> ops;                             // in emission order; OpId indexes it
   std::array<std::vector<OpId>, num_lanes> lanes;  // each lane's ops in order
 };
@@ -146,7 +152,7 @@ struct TierFractions {
 };
 
 enum class UpdateOrder : std::uint8_t {
-  after_backward,   // after the norm; the next step begins when all updates are done
+  after_backward,   // after the norm, as gradients arrived; the next step begins when all are done
   deferred,         // after the norm, in the order of next use; runs on into the next forward
   during_backward,  // as soon as a tile's gradient is complete; only without clipping
 };
@@ -195,8 +201,8 @@ struct Plan {
 Plan make_plan(const Program& program, const TierLimits& limits, const Policy& policy);
 
 // Adds edges to ops emitted in program order: read-after-write, write-after-read and
-// write-after-write over regions, within a step and from the previous one. Edges implied by lane
-// order are left out.
+// write-after-write over regions, within a step and from the previous one, and those of a barrier
+// between steps. Edges implied by lane order are left out.
 void derive_edges(Schedule& schedule);
 
 // One thing wrong with a Plan.
@@ -205,7 +211,8 @@ struct Violation {
 };
 // Proves a Plan without trusting the planner: over three steps, each operand holds the version the
 // Program says, conflicting ops are ordered by edges and in-order lanes, regions stay inside their
-// tiers and homes do not overlap, no cycle. Empty: the Plan is right. At most 20 violations are
+// tiers and homes do not overlap, no cycle; and a step that is to begin when all updates are done
+// does. Empty: the Plan is right. At most 20 violations are
 // listed.
 std::vector<Violation> verify(const Program& program, const Plan& plan);
 

@@ -33,8 +33,10 @@ struct OffloadConfig {
   std::uint64_t tile_bytes = 16ull << 20;  // of fp32 elements
   int weight_slots = 2, gradient_slots = 2, activation_slots = 3, state_slots = 4,
       staging_slots = 4;
-  std::string update_order = "auto";  // auto | after_backward | during_backward
-  std::string io_engine = "auto";     // auto | uring | threads
+  std::string update_order = "auto";    // auto | after_backward | deferred | during_backward
+  double streamed_updates = 0;          // fraction of what is updated off the device
+  std::int64_t accumulation_group = 1;  // micro-batches; 0: all of a step
+  std::string io_engine = "auto";       // auto | uring | threads
   int io_queue_depth = 32;
   double io_stall_seconds = 30;
   bool verify_nvme = false;

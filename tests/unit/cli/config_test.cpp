@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "strata/core/error.hpp"
+#include "strata/train/planned_run.hpp"
 
 namespace strata {
 namespace {
@@ -231,6 +232,12 @@ INSTANTIATE_TEST_SUITE_P(
                     BadValue{"offload.nvme_weights: {a: 1}", "expected a list of numbers"},
                     BadValue{"offload.io_stall_seconds: 0", "is not a number > 0"},
                     BadValue{"offload.weight_slots: 0", "is not an integer >= 1, <= 1024"},
+                    BadValue{"offload.update_order: before", "'before' is not one of auto"},
+                    BadValue{"offload.streamed_updates: 1.5", "is not a number"},
+                    BadValue{"offload.streamed_updates: -0.1", "is not a number"},
+                    BadValue{"offload.accumulation_group: 0", "is not an integer >= 1"},
+                    BadValue{"offload.accumulation_group: sideways",
+                             "'sideways' is neither horizontal, vertical nor a number"},
                     BadValue{"kernels: gpu", "'gpu' is not one of cpu, ref"},
                     BadValue{"dataset: {a: b}", "expected a list"},
                     BadValue{"warmup_steps: 1.5", "neither a whole number"},
@@ -253,6 +260,8 @@ INSTANTIATE_TEST_SUITE_P(
         Contradiction{
             "offload.update_order: during_backward\nmax_grad_norm: 0\nnon_finite: skip_step",
             "contradicts non_finite: skip_step"},
+        Contradiction{"offload.accumulation_group: 3\ngradient_accumulation_steps: 4",
+                      "accumulation_group: 3 does not divide gradient_accumulation_steps: 4"},
         Contradiction{"offload.optimizer: nvme",
                       "offload.master puts 100% on nvme, but offload.nvme_paths is empty"},
         Contradiction{"offload.nvme_paths: [/mnt/a, /mnt/a]", "names /mnt/a twice"},
@@ -268,6 +277,37 @@ INSTANTIATE_TEST_SUITE_P(
         Contradiction{"optimizer_master: split\nbf16: false",
                       "optimizer_master: split contradicts bf16: false"},
         Contradiction{"sgd_momentum: 0.9", "only with optim: sgd, not adamw"}));
+
+std::string resolved_group(const std::string& yaml) {
+  for (const RunConfig::Origin& entry : parse(yaml).resolved)
+    if (entry.key == "offload.accumulation_group") return entry.value;
+  return "";
+}
+
+TEST(Config, ReadsAccumulationGroupsAsWordsAndNumbers) {
+  const std::string steps = "gradient_accumulation_steps: 4\noffload.accumulation_group: ";
+  const auto group = [&](const std::string& text) {
+    return program_variant(parse(steps + text)).accumulation_group;
+  };
+  EXPECT_EQ(group("horizontal"), 1);
+  EXPECT_EQ(group("1"), 1);
+  EXPECT_EQ(group("2"), 2);
+  EXPECT_EQ(group("4"), 4);
+  EXPECT_EQ(group("vertical"), 4);
+  EXPECT_EQ(resolved_group(""), "horizontal");
+  for (const char* text : {"horizontal", "vertical", "2"})
+    EXPECT_EQ(resolved_group(steps + text), text);
+}
+
+TEST(Config, UpdatesDuringBackwardWhereNothingForbidsIt) {
+  EXPECT_EQ(update_order(parse("")), UpdateOrder::deferred);
+  EXPECT_EQ(update_order(parse("max_grad_norm: 0")), UpdateOrder::during_backward);
+  EXPECT_EQ(update_order(parse("max_grad_norm: 0\nnon_finite: skip_step")), UpdateOrder::deferred);
+  EXPECT_EQ(update_order(parse("offload.update_order: after_backward")),
+            UpdateOrder::after_backward);
+  EXPECT_EQ(update_order(parse("max_grad_norm: 0\noffload.update_order: deferred")),
+            UpdateOrder::deferred);
+}
 
 TEST(Config, AcceptsDuringBackwardWithoutClipping) {
   EXPECT_EQ(parse("offload.update_order: during_backward\nmax_grad_norm: 0").offload.update_order,

@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
 #include "unit/model/tiny_llama.hpp"
 
 namespace strata::test {
@@ -16,14 +19,12 @@ struct Declared {
   Sequence sequence;
 };
 
-Declared declare_train(const LlamaConfig& config, int micro_batches, DType dtype = DType::bf16) {
+Declared declare_train(const LlamaConfig& config, int micro_batches, int group = 1) {
   const auto kernels = make_ref_kernels();
-  const auto model = make_llama(config, {dtype, num_tokens, 0}, *kernels);
+  const auto model = make_llama(config, {DType::bf16, num_tokens, 0}, *kernels);
   Declared declared;
   model->declare_state(declared.program, micro_batches);
-  for (int i = 0; i < micro_batches; ++i) {
-    model->declare_forward_backward(declared.program, declared.sequence, i);
-  }
+  model->declare_training(declared.program, declared.sequence, micro_batches, {group});
   return declared;
 }
 
@@ -68,6 +69,54 @@ TEST(LlamaProgram, RunsForwardLossAndBackwardOfEachMicroBatch) {
                           "backward layers.1 micro-batch 0", "backward layers.0 micro-batch 0",
                           "backward embedding micro-batch 0"));
   EXPECT_EQ(declare_train(tiny_llama(), 3).sequence.segments.size(), 21u);
+}
+
+TEST(LlamaProgram, PassesTheMicroBatchesOfAGroupThroughEachBlockTogether) {
+  LlamaConfig config = tiny_llama();
+  config.num_layers = 1;
+  std::vector<std::string> expected;
+  for (const char* pair : {"0 1", "2 3"})
+    for (const char* work : {"forward embedding", "forward layers.0", "loss head",
+                             "backward layers.0", "backward embedding"})
+      for (const char digit : {pair[0], pair[2]})
+        expected.push_back(std::string(work) + " micro-batch " + digit);
+  EXPECT_EQ(segment_names(declare_train(config, 4, 2)), expected);
+}
+
+TEST(LlamaProgram, AddsToEachGradientInTheOrderOfMicroBatchesWhateverTheGroup) {
+  const auto contributions = [](const Declared& declared) {
+    std::map<int, std::vector<int>> micro_batches;  // by block
+    for (SegmentId id : declared.sequence.segments) {
+      const Segment& segment = declared.program.segment(id);
+      for (const Use& use : segment.uses) {
+        if (use.access != Access::accumulate) continue;
+        EXPECT_EQ(declared.program.shard(use.shard).block, segment.block);
+        micro_batches[segment.block].push_back(segment.micro_batch);
+      }
+    }
+    return micro_batches;
+  };
+  const auto horizontal = contributions(declare_train(tiny_llama(), 4));
+  EXPECT_EQ(horizontal.size(), 4u);
+  for (const int group : {2, 4})
+    EXPECT_EQ(contributions(declare_train(tiny_llama(), 4, group)), horizontal) << group;
+}
+
+TEST(LlamaProgram, RefusesGroupsThatDoNotDivideTheMicroBatches) {
+  for (const int group : {0, -1, 3, 8})
+    EXPECT_THROW(declare_train(tiny_llama(), 4, group), ConfigError) << group;
+}
+
+TEST(LlamaProgram, RefusesGroupsWithATiedHeadSayingWhyAndWhatToDo) {
+  EXPECT_NO_THROW(declare_train(tied_llama(), 4));
+  try {
+    declare_train(tied_llama(), 4, 4);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("tie_word_embeddings"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("order of that sum"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("offload.accumulation_group: horizontal"));
+  }
 }
 
 TEST(LlamaProgram, KeepsTheOrderOfUsesThatItDocuments) {
@@ -134,7 +183,7 @@ TEST(LlamaProgram, SharesAMicroBatchsShardsBetweenTrainingAndEvaluation) {
   Program program;
   Sequence train{"train", {}}, eval{"eval", {}};
   model->declare_state(program, 1);
-  model->declare_forward_backward(program, train, 0);
+  model->declare_training(program, train, 1, {});
   const std::size_t shards = program.shards.size();
   model->declare_score(program, eval, 0);
   EXPECT_EQ(program.shards.size(), shards);
@@ -177,7 +226,7 @@ TEST(LlamaProgram, HoldsAChunkOfLogitsNeverAll) {
   Program program;
   Sequence sequence;
   model->declare_state(program, 1);
-  model->declare_forward_backward(program, sequence, 0);
+  model->declare_training(program, sequence, 1, {});
   for (const Segment& segment : program.segments) {
     if (segment.kind == SegmentKind::loss) {
       EXPECT_GT(segment.scratch_bytes, 60 * MiB);

@@ -77,10 +77,9 @@ std::vector<float> ModelHarness::gradient(const std::string& name) const {
 void ModelHarness::train(std::span<const MicroBatch> micro_batches, double loss_scale) {
   Program program;
   Sequence sequence{"train", {}};
-  model_->declare_state(program, static_cast<int>(micro_batches.size()));
-  for (int i = 0; i < static_cast<int>(micro_batches.size()); ++i) {
-    model_->declare_forward_backward(program, sequence, i);
-  }
+  const auto count = static_cast<int>(micro_batches.size());
+  model_->declare_state(program, count);
+  model_->declare_training(program, sequence, count, {});
   prepare(program, micro_batches);
   run(program, sequence, loss_scale);
 }

@@ -141,7 +141,8 @@ TEST(Executor, GivesTheSameBitsWithUpdatesDuringBackward) {
 TEST(Executor, GivesThePlainBitsWhenUpdatesReadTheWeightTheyWrite) {
   const Program program = small_program(2, ToyUpdate::updates_weight);
   ToyRunOptions options{.steps = 5, .evaluate_every = 3};
-  for (const UpdateOrder order : {UpdateOrder::after_backward, UpdateOrder::during_backward}) {
+  for (const UpdateOrder order :
+       {UpdateOrder::after_backward, UpdateOrder::deferred, UpdateOrder::during_backward}) {
     options.max_grad_norm = order == UpdateOrder::during_backward ? 0.0f : 0.5f;
     const Trajectory expected = run_plainly(program, options);
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(24, 6)); ++seed) {
