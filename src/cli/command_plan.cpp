@@ -26,9 +26,9 @@ int plan_here(const PlanOptions& options) {
   const RunConfig config = plan_config(options, nullptr);
   const PlannedRun planned = plan_run(config, Purpose::train);
   print_plan(config, planned);
-  fmt::print("{}\n", format_phases(phase_bytes(planned.program, planned.plan,
-                                               run_facts(config, planned, 1)),
-                                   planned.plan.limits));
+  fmt::print("{}\n", format_phases(
+                         phase_bytes(planned.program, planned.plan, run_facts(config, planned, 1)),
+                         planned.plan.limits));
   fmt::print("no times: give --machine FILE to have the step's predicted\n");
   if (options.json.empty()) return 0;
   replace_text_file(options.json, plan_to_json(planned.program, planned.plan) + "\n");

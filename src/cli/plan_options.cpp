@@ -25,8 +25,8 @@ Sources sources_of(const PlanOptions& options) {
   const bool has_file = !options.words.empty() && !is_setting(options.words.front());
   if (!has_file) return sources;
   if (!options.config.empty())
-    throw ConfigError(fmt::format("two config files: --config {} and {}", options.config,
-                                  options.words.front()));
+    throw ConfigError(
+        fmt::format("two config files: --config {} and {}", options.config, options.words.front()));
   sources.file = options.words.front();
   sources.overrides.erase(sources.overrides.begin());
   return sources;

@@ -20,8 +20,8 @@ std::string machine_text(const MachineProfile& machine) {
 
 std::string title_of(const RunConfig& config, const Forecast& forecast) {
   const std::filesystem::path& path = config.model_name_or_path;
-  const std::string model = path.filename().empty() ? path.parent_path().filename().string()
-                                                    : path.filename().string();
+  const std::string model =
+      path.filename().empty() ? path.parent_path().filename().string() : path.filename().string();
   const Prediction& p = forecast.prediction;
   return fmt::format("{} on {}: one step of {}{}, predicted", model, p.machine,
                      format_seconds(p.simulation.step_seconds),
@@ -30,7 +30,7 @@ std::string title_of(const RunConfig& config, const Forecast& forecast) {
 
 std::vector<std::string> cells_of(const std::string& name, const Outcome& outcome,
                                   const std::string& note) {
-  if (!outcome.fits()) return {"  " + name, "-", "-", "-", "does not fit: " + outcome.missing};
+  if (!outcome.fits()) return {"  " + name, "-", "-", "-", outcome.refusal};
   return {"  " + name, format_seconds(outcome.step_seconds), format_grouped(outcome.tokens_per_s),
           fmt::format("{:.1f}%", 100 * outcome.mfu),
           fmt::format("{}{}", resource_name(outcome.bound_by), note.empty() ? "" : "; " + note)};
@@ -78,7 +78,8 @@ void print_improvements(const Scenario& from, const std::vector<Improvement>& fo
 }
 
 void print_what_if(const Scenario& scenario, const Forecast& now, const MachineProfile& machine) {
-  TextTable table({{"what if"}, {"step", right}, {"tokens/s", right}, {"MFU", right}, {"bound by"}});
+  TextTable table(
+      {{"what if"}, {"step", right}, {"tokens/s", right}, {"MFU", right}, {"bound by"}});
   table.add_row(cells_of("as planned", outcome_of(now), ""));
   for (const Neighbour& neighbour : what_if_neighbours(scenario, machine))
     table.add_row(cells_of(neighbour.name, try_out(neighbour.scenario, machine), neighbour.note));
@@ -88,7 +89,8 @@ void print_what_if(const Scenario& scenario, const Forecast& now, const MachineP
 void write_files(const PlanOptions& options, const RunConfig& config, const Forecast& forecast) {
   const PlannedRun& run = forecast.run;
   if (!options.json.empty()) {
-    replace_text_file(options.json, plan_to_json(run.program, run.plan, forecast.prediction) + "\n");
+    replace_text_file(options.json,
+                      plan_to_json(run.program, run.plan, forecast.prediction) + "\n");
     fmt::print("wrote {}\n", options.json);
   }
   if (!options.trace.empty()) {
@@ -96,9 +98,9 @@ void write_files(const PlanOptions& options, const RunConfig& config, const Fore
     fmt::print("wrote {}\n", options.trace);
   }
   if (!options.svg.empty()) {
-    replace_text_file(options.svg, draw_plan(run.program, run.plan, "train",
-                                             forecast.prediction.simulation,
-                                             title_of(config, forecast)));
+    replace_text_file(options.svg,
+                      draw_plan(run.program, run.plan, "train", forecast.prediction.simulation,
+                                title_of(config, forecast)));
     fmt::print("wrote {}\n", options.svg);
   }
 }

@@ -93,7 +93,8 @@ class Row {
          static_cast<double>(column) * column_seconds_ < end; ++column) {
       const double begins = static_cast<double>(column) * column_seconds_;
       const double part = std::min(end, begins + column_seconds_) - std::max(start, begins);
-      columns_[static_cast<std::size_t>(column % PicturePage::columns)][kind] += std::max(0.0, part);
+      columns_[static_cast<std::size_t>(column % PicturePage::columns)][kind] +=
+          std::max(0.0, part);
     }
   }
 
@@ -106,9 +107,9 @@ class Row {
       while (end < columns_.size() && look_of(end) == look) ++end;
       if (look.level > 0) {
         const double high = row_height * look.level / levels;
-        paths[look.kind] += fmt::format("M{} {}v-{}h{}v{}z", PicturePage::left + double(begin),
-                                        svg::number(bottom), svg::number(high), end - begin,
-                                        svg::number(high));
+        paths[look.kind] +=
+            fmt::format("M{} {}v-{}h{}v{}z", PicturePage::left + double(begin), svg::number(bottom),
+                        svg::number(high), end - begin, svg::number(high));
       }
       begin = end;
     }
@@ -138,9 +139,9 @@ class Row {
 
 std::string draw_row(const Row& row, const std::string& name, double share, double y,
                      std::set<std::size_t>& kinds) {
-  std::string drawn = fmt::format(
-      "<rect class=\"lane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", PicturePage::left,
-      svg::number(y), PicturePage::columns, row_height);
+  std::string drawn =
+      fmt::format("<rect class=\"lane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
+                  PicturePage::left, svg::number(y), PicturePage::columns, row_height);
   drawn += svg::label(PicturePage::left - 8, y + 11, svg::Anchor::end, name);
   drawn += svg::label(PicturePage::left - 8, y + 24, svg::Anchor::end,
                       fmt::format("{:.0f}% busy", 100 * share), "faint");

@@ -37,7 +37,9 @@ class Chart {
   Chart(double top, double most, Unit unit)
       : top_(top), unit_(unit), ticks_(svg::nice_ticks(0, most / unit.bytes, 5)) {}
 
-  double y_of(double bytes) const { return top_ + height * (1 - bytes / unit_.bytes / ticks_.high); }
+  double y_of(double bytes) const {
+    return top_ + height * (1 - bytes / unit_.bytes / ticks_.high);
+  }
   double bottom() const { return top_ + height; }
 
   std::string grid() const {
@@ -72,8 +74,8 @@ std::string edge(const Chart& chart, const std::vector<std::uint64_t>& heights, 
     path += fmt::format("H{}", svg::number(PicturePage::left + end * columns_per_bin));
     if (i + 1 < count)
       path += fmt::format(
-          "V{}", svg::number(chart.y_of(
-                     static_cast<double>(heights[static_cast<std::size_t>(next)]))));
+          "V{}",
+          svg::number(chart.y_of(static_cast<double>(heights[static_cast<std::size_t>(next)]))));
   }
   return path;
 }
@@ -84,11 +86,10 @@ std::string layer(const Chart& chart, const std::vector<ClassBytes>& bins, std::
   std::vector<std::uint64_t> above = below;
   for (std::size_t bin = 0; bin < bins.size(); ++bin) above[bin] += bins[bin][of];
   if (above == below) return {};
-  const std::string path =
-      fmt::format("<path class=\"{}\" d=\"M{} {}{}{}Z\"/>\n",
-                  memory_class_name(static_cast<MemoryClass>(of)), svg::number(PicturePage::left),
-                  svg::number(chart.y_of(static_cast<double>(below.front()))),
-                  edge(chart, above, true), edge(chart, below, false));
+  const std::string path = fmt::format(
+      "<path class=\"{}\" d=\"M{} {}{}{}Z\"/>\n", memory_class_name(static_cast<MemoryClass>(of)),
+      svg::number(PicturePage::left), svg::number(chart.y_of(static_cast<double>(below.front()))),
+      edge(chart, above, true), edge(chart, below, false));
   below = std::move(above);
   return path;
 }
@@ -104,7 +105,8 @@ std::string level(const Chart& chart, std::uint64_t bytes, const std::string& cs
 std::vector<LegendEntry> classes_in(const std::vector<ClassBytes>& bins) {
   std::vector<LegendEntry> entries;
   for (std::size_t of = 0; of < num_memory_classes; ++of) {
-    if (std::ranges::none_of(bins, [&](const ClassBytes& bytes) { return bytes[of] > 0; })) continue;
+    if (std::ranges::none_of(bins, [&](const ClassBytes& bytes) { return bytes[of] > 0; }))
+      continue;
     const std::string name(memory_class_name(static_cast<MemoryClass>(of)));
     entries.push_back({name, name});
   }
@@ -113,10 +115,9 @@ std::vector<LegendEntry> classes_in(const std::vector<ClassBytes>& bins) {
 
 std::string heading(const Plan& plan, Tier tier, bool limit_is_far) {
   const std::uint64_t limit = limit_of(plan, tier);
-  std::string text =
-      fmt::format("{} memory in use over one step; {} reserved",
-                  tier == Tier::device ? "GPU" : "CPU",
-                  format_bytes(plan.tier_bytes[static_cast<std::size_t>(tier)]));
+  std::string text = fmt::format("{} memory in use over one step; {} reserved",
+                                 tier == Tier::device ? "GPU" : "CPU",
+                                 format_bytes(plan.tier_bytes[static_cast<std::size_t>(tier)]));
   if (limit_is_far && limit != ~std::uint64_t{0})
     text += fmt::format(", the limit of {} lies above", format_bytes(limit));
   return text;

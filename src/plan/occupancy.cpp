@@ -131,8 +131,7 @@ class Occupancy {
     Cell& cell = cell_at(operand.region);
     const TileRef what{operand.what.shard, -1, operand.what.content};
     const bool writes = operand.access == Access::produce || operand.access == Access::accumulate;
-    if (writes && (!cell.is_held || cell.was_read || !(cell.what == what)))
-      hold(cell, what, time);
+    if (writes && (!cell.is_held || cell.was_read || !(cell.what == what))) hold(cell, what, time);
     if (!cell.is_held) return;  // Left by the step before, which stands for it.
     cell.was_read |= operand.access == Access::read;
     cell.begin = std::min(cell.begin, time.start);

@@ -82,8 +82,8 @@ std::string draw_time_axis(const PicturePage& page, double top, double& y) {
     if (tick > page.seconds) break;
     const double x = page.x_of(tick);
     drawn += svg::line(x, top, x, y + 4, "grid");
-    drawn += svg::label(x, y + 18, svg::Anchor::middle, fmt::format("{:.{}f}", tick, ticks.decimals),
-                        "faint");
+    drawn += svg::label(x, y + 18, svg::Anchor::middle,
+                        fmt::format("{:.{}f}", tick, ticks.decimals), "faint");
   }
   drawn += svg::line(PicturePage::left, y, PicturePage::left + PicturePage::columns, y, "axis");
   drawn += svg::label(PicturePage::left - 10, y + 18, svg::Anchor::end, "seconds", "faint");

@@ -23,10 +23,11 @@ Json resources_json(const Prediction& p) {
   Json json = Json::object();
   for (const ResourceUse& use : p.resources) {
     const std::string unit = use.resource == Resource::compute ? "flops" : "bytes";
-    json[key_of(resource_name(use.resource))] = {{"busy_seconds", use.busy_seconds},
-                                                 {unit, use.amount},
-                                                 {"achieved_" + unit + "_per_s", use.achieved_per_s},
-                                                 {"bound_" + unit + "_per_s", use.bound_per_s}};
+    json[key_of(resource_name(use.resource))] = {
+        {"busy_seconds", use.busy_seconds},
+        {unit, use.amount},
+        {"achieved_" + unit + "_per_s", use.achieved_per_s},
+        {"bound_" + unit + "_per_s", use.bound_per_s}};
   }
   return json;
 }

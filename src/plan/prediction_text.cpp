@@ -28,9 +28,8 @@ std::string scaled(double value, const char* unit) {
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 std::string bar(double share) {
-  return std::string(static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) *
-                                                          bar_columns)),
-                     '#');
+  return std::string(
+      static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * bar_columns)), '#');
 }
 
 const char* unit_of(Resource resource) { return resource == Resource::compute ? "FLOP" : "B"; }
@@ -78,13 +77,12 @@ std::string format_grouped(double value) {
 std::string format_headline(const Prediction& p) {
   const Simulation& s = p.simulation;
   std::string per_rank;
-  if (p.ranks > 1) per_rank = fmt::format(" ({} per GPU)", format_grouped(p.tokens_per_s() /
-                                                                           p.ranks));
+  if (p.ranks > 1)
+    per_rank = fmt::format(" ({} per GPU)", format_grouped(p.tokens_per_s() / p.ranks));
   const std::string mfu = p.mfu > 0 ? fmt::format(", MFU {}", percent(p.mfu)) : "";
-  return fmt::format(
-      "step     {} predicted, {} tokens/s{}{}\nbound    by {}: {} of the step\n",
-      format_seconds(s.step_seconds), format_grouped(p.tokens_per_s()), per_rank, mfu,
-      resource_name(s.bound_by), percent(s.bound_seconds() / s.step_seconds));
+  return fmt::format("step     {} predicted, {} tokens/s{}{}\nbound    by {}: {} of the step\n",
+                     format_seconds(s.step_seconds), format_grouped(p.tokens_per_s()), per_rank,
+                     mfu, resource_name(s.bound_by), percent(s.bound_seconds() / s.step_seconds));
 }
 
 std::string format_waterfall(const Prediction& p) {
@@ -94,8 +92,8 @@ std::string format_waterfall(const Prediction& p) {
                    {"share", right},
                    {""}});
   for (const auto& [name, seconds] : parts_of_step(p))
-    table.add_row({"  " + name, format_seconds(seconds), percent(seconds / step),
-                   bar(seconds / step)});
+    table.add_row(
+        {"  " + name, format_seconds(seconds), percent(seconds / step), bar(seconds / step)});
   return table.text();
 }
 
@@ -110,12 +108,11 @@ std::string format_resources(const Prediction& p) {
                    {"bound", right}});
   for (const ResourceUse& use : p.resources) {
     const std::string unit = unit_of(use.resource);
-    table.add_row({fmt::format("  {}", resource_name(use.resource)),
-                   format_seconds(use.busy_seconds),
-                   percent(use.busy_seconds / p.simulation.step_seconds),
-                   scaled(use.amount, unit.c_str()),
-                   scaled(use.achieved_per_s, (unit + "/s").c_str()),
-                   scaled(use.bound_per_s, (unit + "/s").c_str())});
+    table.add_row(
+        {fmt::format("  {}", resource_name(use.resource)), format_seconds(use.busy_seconds),
+         percent(use.busy_seconds / p.simulation.step_seconds), scaled(use.amount, unit.c_str()),
+         scaled(use.achieved_per_s, (unit + "/s").c_str()),
+         scaled(use.bound_per_s, (unit + "/s").c_str())});
   }
   return table.text();
 }
@@ -139,14 +136,14 @@ std::string format_drives(const Prediction& p) {
 std::string format_savings(const Prediction& p) {
   std::string text;
   for (const Saving& saving : p.savings)
-    text += fmt::format("{:<9}{}{}\n", saving.name == "export" ? "export" : "saving",
-                        scaled(static_cast<double>(saving.bytes), "B"),
-                        fmt::format("{}{}", saving.name == "export" ? " of weights" :
-                                                " of weights, masters and moments",
-                                    saving.seconds > 0
-                                        ? fmt::format(", {} at the rate of all drives",
-                                                      format_seconds(saving.seconds))
-                                        : ""));
+    text += fmt::format(
+        "{:<9}{}{}\n", saving.name == "export" ? "export" : "saving",
+        scaled(static_cast<double>(saving.bytes), "B"),
+        fmt::format(
+            "{}{}", saving.name == "export" ? " of weights" : " of weights, masters and moments",
+            saving.seconds > 0
+                ? fmt::format(", {} at the rate of all drives", format_seconds(saving.seconds))
+                : ""));
   return text;
 }
 

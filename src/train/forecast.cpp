@@ -151,7 +151,8 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
 
 Forecast forecast(const Scenario& scenario, const MachineProfile& machine, Proof proof) {
   Forecast result;
-  result.run = plan_run(scenario.config, run_limits(scenario.config, machine), scenario.choice, proof);
+  result.run =
+      plan_run(scenario.config, run_limits(scenario.config, machine), scenario.choice, proof);
   result.prediction = predict(result.run.program, result.run.plan, machine,
                               run_facts(scenario.config, result.run, machine.ranks));
   return result;
@@ -166,7 +167,9 @@ Outcome try_out(const Scenario& scenario, const MachineProfile& machine) {
     outcome.mfu = tried.prediction.mfu;
     outcome.bound_by = tried.prediction.simulation.bound_by;
   } catch (const OutOfMemory& refusal) {
-    outcome.missing = missing_of(refusal);
+    outcome.refusal = "does not fit: " + missing_of(refusal);
+  } catch (const ConfigError& refusal) {
+    outcome.refusal = refusal.what();
   }
   return outcome;
 }

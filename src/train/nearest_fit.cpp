@@ -34,7 +34,7 @@ Rung down(RoleGroup group, Tier from, Tier to, double share) {
 bool smaller_micro_batch(Scenario& s) {
   if (s.config.per_device_train_batch_size % 2 != 0) return false;
   s.config.per_device_train_batch_size /= 2;
-  s.config.gradient_accumulation_steps *= 2;
+  set_accumulation(s, s.config.gradient_accumulation_steps * 2);
   return true;
 }
 
@@ -45,9 +45,9 @@ std::vector<Rung> device_rungs() {
   std::vector<Rung> rungs{recompute_all};
   for (int i = 0; i < 4; ++i)
     rungs.push_back(down(RoleGroup::optimizer, Tier::device, Tier::host, 0.25));
-  rungs.insert(rungs.end(), {fewer_slots(&Policy::weight_slots, 1),
-                             fewer_slots(&Policy::gradient_slots, 1),
-                             fewer_slots(&Policy::activation_slots, 2)});
+  rungs.insert(rungs.end(),
+               {fewer_slots(&Policy::weight_slots, 1), fewer_slots(&Policy::gradient_slots, 1),
+                fewer_slots(&Policy::activation_slots, 2)});
   for (const RoleGroup group : {RoleGroup::activations, RoleGroup::gradients, RoleGroup::weights})
     for (const double share : {0.5, 1.0})
       rungs.push_back(down(group, Tier::device, Tier::host, share));
@@ -131,8 +131,7 @@ Scenario without_spare_rungs(const Scenario& start, std::vector<const Rung*> tak
 }  // namespace
 
 std::optional<Scenario> nearest_fit(const Scenario& scenario, const TierLimits& limits) {
-  std::array<Ladder, num_tiers> ladders{
-      {{device_rungs()}, {host_rungs(limits)}, {nvme_rungs()}}};
+  std::array<Ladder, num_tiers> ladders{{{device_rungs()}, {host_rungs(limits)}, {nvme_rungs()}}};
   Scenario tried = scenario;
   std::vector<const Rung*> taken;
   while (const std::optional<Tier> tier = shortage(tried, limits)) {

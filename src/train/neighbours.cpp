@@ -32,14 +32,14 @@ void add_ratio_sweep(std::vector<Neighbour>& found, const Scenario& from,
 void add_batches(std::vector<Neighbour>& found, const Scenario& from) {
   for (const std::int64_t factor : {2, 4}) {
     Neighbour larger{fmt::format("micro-batch x{}", factor), "", from};
-    if (multiply_micro_batch(larger.scenario.config, factor) == StepBatch::multiplied)
+    if (multiply_micro_batch(larger.scenario, factor) == StepBatch::multiplied)
       larger.note = fmt::format("{} times the batch", factor);
     found.push_back(std::move(larger));
   }
   for (const std::int64_t factor : {2, 4}) {
     Neighbour more{fmt::format("accumulation x{}", factor),
                    fmt::format("{} times the batch", factor), from};
-    more.scenario.config.gradient_accumulation_steps *= factor;
+    set_accumulation(more.scenario, from.config.gradient_accumulation_steps * factor);
     found.push_back(std::move(more));
   }
 }
@@ -61,13 +61,12 @@ std::uint64_t bytes_of(const Plan& plan, RoleGroup group) {
   std::uint64_t bytes = 0;
   for (const Usage& usage : plan.usage) {
     const bool in_group =
-        usage.is_home &&
-        ((group == RoleGroup::weights && usage.role == Role::weight) ||
-         (group == RoleGroup::gradients && usage.role == Role::gradient) ||
-         (group == RoleGroup::activations && usage.role == Role::activation) ||
-         (group == RoleGroup::optimizer &&
-          (usage.role == Role::master || usage.role == Role::moment1 ||
-           usage.role == Role::moment2)));
+        usage.is_home && ((group == RoleGroup::weights && usage.role == Role::weight) ||
+                          (group == RoleGroup::gradients && usage.role == Role::gradient) ||
+                          (group == RoleGroup::activations && usage.role == Role::activation) ||
+                          (group == RoleGroup::optimizer &&
+                           (usage.role == Role::master || usage.role == Role::moment1 ||
+                            usage.role == Role::moment2)));
     if (in_group)
       for (const std::uint64_t b : usage.bytes) bytes += b;
   }
@@ -86,11 +85,10 @@ Family moves_up(const Scenario& from, const Plan& plan, RoleGroup group, Tier ta
   const auto bytes = static_cast<double>(bytes_of(plan, group));
   if (bytes <= 0) return family;
   for (const double share : {std::min(1.0, room_in(plan, target) / bytes), 1.0})
-    family.add(
-        from,
-        fmt::format("more {} in {} memory", role_group_name(group),
-                    target == Tier::device ? "GPU" : "CPU"),
-        [&](Scenario& s) { return move_up(s.choice.policy, group, target, share); });
+    family.add(from,
+               fmt::format("more {} in {} memory", role_group_name(group),
+                           target == Tier::device ? "GPU" : "CPU"),
+               [&](Scenario& s) { return move_up(s.choice.policy, group, target, share); });
   return family;
 }
 
@@ -109,7 +107,7 @@ Family larger_micro_batches(const Scenario& from) {
   for (const std::int64_t factor : {2, 4}) {
     StepBatch batch = StepBatch::kept;
     family.add(from, "a larger micro-batch", [&](Scenario& s) {
-      batch = multiply_micro_batch(s.config, factor);
+      batch = multiply_micro_batch(s, factor);
       return true;
     });
     if (batch == StepBatch::multiplied)
@@ -148,8 +146,7 @@ Family small_moments(const Scenario& from) {
     family.add(
         from, fmt::format("{} moments", dtype == DType::q8 ? "8-bit" : "bf16"),
         [&](Scenario& s) {
-          const bool is_smaller =
-              dtype_bytes(dtype) < dtype_bytes(s.config.optimizer_moments);
+          const bool is_smaller = dtype_bytes(dtype) < dtype_bytes(s.config.optimizer_moments);
           s.config.optimizer_moments = dtype;
           return is_smaller;
         },
@@ -240,8 +237,8 @@ std::vector<Improvement> improvements(const Scenario& scenario, const Forecast& 
     if (const auto best = best_of(family, now.prediction.tokens_per_s(), machine))
       found.push_back(*best);
   std::ranges::stable_sort(found, std::greater{}, &Improvement::gain);
-  if (found.size() > num_max) found.erase(found.begin() + static_cast<std::ptrdiff_t>(num_max),
-                                          found.end());
+  if (found.size() > num_max)
+    found.erase(found.begin() + static_cast<std::ptrdiff_t>(num_max), found.end());
   return found;
 }
 

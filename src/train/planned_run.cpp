@@ -62,13 +62,12 @@ void make_optimizers(const RunConfig& config, PlannedRun& run) {
   run.device_optimizer = std::make_unique<Optimizer>(optimizer, decays, *run.device_kernels);
 }
 
-// The one place that knows a model's variants (accumulation groups, kept layers).
-void declare_training(const RunConfig& config, const Model& model, const ProgramVariant&,
+void declare_training(const RunConfig& config, const Model& model, const ProgramVariant& variant,
                       Program& program) {
   const int micro_batches = static_cast<int>(config.gradient_accumulation_steps);
   model.declare_state(program, micro_batches);
   Sequence train{"train", {}};
-  model.declare_training(program, train, micro_batches, program_variant(config));
+  model.declare_training(program, train, micro_batches, variant);
   Optimizer::declare(optimizer_config(config), program, train);
   program.sequences.push_back(std::move(train));
 }
@@ -290,7 +289,9 @@ Program declare_program(const RunConfig& config, Purpose purpose, const Model& m
   return program;
 }
 
-PlanChoice plan_choice(const RunConfig& config) { return {{}, make_policy(config)}; }
+PlanChoice plan_choice(const RunConfig& config) {
+  return {program_variant(config), make_policy(config)};
+}
 
 TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
   TierLimits limits = machine_limits(machine);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -101,11 +103,20 @@ bool move_down(Policy& policy, RoleGroup group, Tier source, Tier target, double
   return moved > 0;
 }
 
-StepBatch multiply_micro_batch(RunConfig& config, std::int64_t factor) {
+StepBatch multiply_micro_batch(Scenario& scenario, std::int64_t factor) {
+  RunConfig& config = scenario.config;
   config.per_device_train_batch_size *= factor;
   if (config.gradient_accumulation_steps % factor != 0) return StepBatch::multiplied;
-  config.gradient_accumulation_steps /= factor;
+  set_accumulation(scenario, config.gradient_accumulation_steps / factor);
   return StepBatch::kept;
+}
+
+void set_accumulation(Scenario& scenario, std::int64_t micro_batches) {
+  const std::int64_t before =
+      std::exchange(scenario.config.gradient_accumulation_steps, micro_batches);
+  int& group = scenario.choice.variant.accumulation_group;
+  group = static_cast<int>(
+      group > 1 && group == before ? micro_batches : std::gcd<std::int64_t>(group, micro_batches));
 }
 
 }  // namespace strata

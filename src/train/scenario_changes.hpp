@@ -24,6 +24,8 @@ bool move_down(Policy& policy, RoleGroup group, Tier source, Tier target, double
 
 // The number of micro-batches follows where the batch of a step can stay what it is.
 enum class StepBatch : std::uint8_t { kept, multiplied };
-StepBatch multiply_micro_batch(RunConfig& config, std::int64_t factor);
+StepBatch multiply_micro_batch(Scenario& scenario, std::int64_t factor);
+// Groups of micro-batches stay of one size: all that there are, or as many as divide them.
+void set_accumulation(Scenario& scenario, std::int64_t micro_batches);
 
 }  // namespace strata

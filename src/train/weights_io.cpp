@@ -194,7 +194,8 @@ ExportOptions export_options(const RunConfig& config, const PlannedRun& run) {
 
 // Elements as fp32, and as the file stores them.
 std::uint64_t load_buffer_bytes() {
-  return static_cast<std::uint64_t>((piece_elements + tensor_read_elements) * dtype_bytes(DType::f32));
+  return static_cast<std::uint64_t>((piece_elements + tensor_read_elements) *
+                                    dtype_bytes(DType::f32));
 }
 
 // A piece as fp32, and as it is written.

@@ -17,8 +17,8 @@ namespace strata {
 
 // What neither the program nor the plan knows of a run.
 struct RunFacts {
-  std::int64_t tokens_per_step = 0;            // of all ranks
-  std::uint64_t export_bytes = 0;              // a Hugging Face folder of the weights
+  std::int64_t tokens_per_step = 0;              // of all ranks
+  std::uint64_t export_bytes = 0;                // a Hugging Face folder of the weights
   std::uint64_t load_bytes = 0, save_bytes = 0;  // buffers beside the plan's own memory
 };
 

@@ -18,8 +18,8 @@ struct Scenario {
   RunConfig config;
   PlanChoice choice;
 };
-// As the config says, with a rank on each of the machine's accelerators. Throws ConfigError when the
-// config wants drives of a machine that has none.
+// As the config says, with a rank on each of the machine's accelerators. Throws ConfigError when
+// the config wants drives of a machine that has none.
 Scenario scenario_of(const RunConfig& config, const MachineProfile& machine);
 
 // What makes `to` of `from`, as settings to paste behind a command line:
@@ -44,10 +44,10 @@ struct Neighbour {
 
 // A neighbour, tried.
 struct Outcome {
-  std::string missing;  // "cpu: 212 GiB"; empty: it fits
+  std::string refusal;  // "does not fit: cpu: 212 GiB more"; empty: it can run
   double step_seconds = 0, tokens_per_s = 0, mfu = 0;
   Resource bound_by = Resource::compute;
-  bool fits() const { return missing.empty(); }
+  bool fits() const { return refusal.empty(); }
 };
 Outcome try_out(const Scenario& scenario, const MachineProfile& machine);
 
