@@ -221,6 +221,7 @@ LlamaConfig llama_config(const HfConfig& hf) {
   config.rms_norm_epsilon = static_cast<float>(hf.rms_norm_eps);
   config.tie_word_embeddings = hf.tie_word_embeddings;
   config.attention_bias = hf.attention_bias;
+  config.attention_output_bias = hf.attention_output_bias;
   config.mlp_bias = hf.mlp_bias;
   config.rope = hf.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
   config.rope_theta = hf.rope_theta;
