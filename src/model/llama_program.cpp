@@ -48,9 +48,10 @@ void check_groups(const LlamaDeclaration& model, int micro_batches, int group) {
 }
 
 void declare_group(const LlamaDeclaration& model, Program& program, Sequence& sequence, int first,
-                   int count) {
+                   const ProgramVariant& variant) {
   std::vector<MicroBatchDeclaration> group;
-  for (int i = 0; i < count; ++i) group.emplace_back(model, program, sequence, first + i);
+  for (int i = 0; i < variant.accumulation_group; ++i)
+    group.emplace_back(model, program, sequence, first + i, variant.kept_layers);
   const int head = static_cast<int>(model.blocks.size()) - 1;
   for (int block = 0; block < head; ++block)
     for (MicroBatchDeclaration& micro_batch : group) micro_batch.forward(block);
@@ -63,6 +64,8 @@ void declare_group(const LlamaDeclaration& model, Program& program, Sequence& se
 
 void declare_state(const LlamaDeclaration& model, Program& program, int micro_batches) {
   program.contribution_dtype = model.dims.dtype;
+  ensure(program.works.empty());  // Segments find theirs by LlamaSegment.
+  for (const SegmentCost& cost : model.costs) program.works.push_back(cost.work);
   for (int block = 0; block < static_cast<int>(model.blocks.size()); ++block) {
     program.blocks.push_back(model.blocks[static_cast<std::size_t>(block)].name);
     program.add(state_shard(model, Role::weight, block, model.dims.dtype));
@@ -76,12 +79,16 @@ void declare_training(const LlamaDeclaration& model, Program& program, Sequence&
                       int micro_batches, const ProgramVariant& variant) {
   check_groups(model, micro_batches, variant.accumulation_group);
   for (int first = 0; first < micro_batches; first += variant.accumulation_group)
-    declare_group(model, program, sequence, first, variant.accumulation_group);
+    declare_group(model, program, sequence, first, variant);
 }
 
 MicroBatchDeclaration::MicroBatchDeclaration(const LlamaDeclaration& model, Program& program,
-                                             Sequence& sequence, int micro_batch)
-    : model_(model), program_(program), sequence_(sequence), micro_batch_(micro_batch) {
+                                             Sequence& sequence, int micro_batch, int kept_layers)
+    : model_(model),
+      program_(program),
+      sequence_(sequence),
+      micro_batch_(micro_batch),
+      kept_layers_(kept_layers) {
   input_ = shard(Role::input, -1, DType::i32, 3 * model.dims.t);
 }
 
@@ -91,20 +98,24 @@ void MicroBatchDeclaration::forward(int block) {
 
 void MicroBatchDeclaration::forward_embedding() {
   append(SegmentKind::forward, 0, {weight(0), input(), output(0, Access::produce)},
-         model_.costs.embedding_forward);
+         LlamaSegment::embedding_forward);
 }
 
 void MicroBatchDeclaration::forward_layer(int block) {
-  append(SegmentKind::forward, block,
-         {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
-         model_.costs.layer_forward);
+  std::vector<Use> uses{weight(block), input(), output(block - 1, Access::read),
+                        output(block, Access::produce)};
+  if (!keeps(block)) {
+    return append(SegmentKind::forward, block, std::move(uses), LlamaSegment::layer_forward);
+  }
+  uses.push_back(saved(block, Access::produce));
+  append(SegmentKind::forward, block, std::move(uses), LlamaSegment::layer_forward_keeping);
 }
 
 void MicroBatchDeclaration::score() {
   std::vector<Use> uses;
   for (int block : head_weight_blocks()) uses.push_back(weight(block));
   uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric()});
-  append(SegmentKind::score, head_block(), std::move(uses), model_.costs.score);
+  append(SegmentKind::score, head_block(), std::move(uses), LlamaSegment::score);
 }
 
 void MicroBatchDeclaration::loss() {
@@ -113,7 +124,7 @@ void MicroBatchDeclaration::loss() {
   uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric(),
                            output_gradient(head_block() - 1, Access::produce)});
   for (int block : head_weight_blocks()) uses.push_back(gradient(block));
-  append(SegmentKind::loss, head_block(), std::move(uses), model_.costs.loss);
+  append(SegmentKind::loss, head_block(), std::move(uses), LlamaSegment::loss);
 }
 
 void MicroBatchDeclaration::backward(int block) {
@@ -121,16 +132,22 @@ void MicroBatchDeclaration::backward(int block) {
 }
 
 void MicroBatchDeclaration::backward_layer(int block) {
-  append(SegmentKind::backward, block,
-         {weight(block), input(), output(block - 1, Access::read),
-          output_gradient(block, Access::read), output_gradient(block - 1, Access::produce),
-          gradient(block)},
-         model_.costs.layer_backward);
+  std::vector<Use> uses{weight(block),
+                        input(),
+                        output(block - 1, Access::read),
+                        output_gradient(block, Access::read),
+                        output_gradient(block - 1, Access::produce),
+                        gradient(block)};
+  if (!keeps(block)) {
+    return append(SegmentKind::backward, block, std::move(uses), LlamaSegment::layer_backward);
+  }
+  uses.push_back(saved(block, Access::read));
+  append(SegmentKind::backward, block, std::move(uses), LlamaSegment::layer_backward_kept);
 }
 
 void MicroBatchDeclaration::backward_embedding() {
   append(SegmentKind::backward, 0, {input(), output_gradient(0, Access::read), gradient(0)},
-         model_.costs.embedding_backward);
+         LlamaSegment::embedding_backward);
 }
 
 std::vector<int> MicroBatchDeclaration::head_weight_blocks() const {
@@ -156,6 +173,19 @@ Use MicroBatchDeclaration::output_gradient(int block, Access access) {
   return {shard(Role::activation_gradient, block, n.dtype, n.t * n.h), access};
 }
 
+Use MicroBatchDeclaration::saved(int block, Access access) {
+  // f32 on paper: the layer alone knows what lies where.
+  const auto count = static_cast<std::int64_t>(model_.saved_bytes) / dtype_bytes(DType::f32);
+  return {shard(Role::saved, block, DType::f32, count), access};
+}
+
+// Every prefix of the layers keeps its share of those kept, rounded down.
+bool MicroBatchDeclaration::keeps(int block) const {
+  const std::int64_t layers = head_block() - 1;
+  const std::int64_t kept = std::min<std::int64_t>(kept_layers_, layers);
+  return block * kept / layers > (block - 1) * kept / layers;
+}
+
 Use MicroBatchDeclaration::metric() {
   return {shard(Role::metric, head_block(), DType::f64, 1), Access::produce};
 }
@@ -175,23 +205,16 @@ ShardId MicroBatchDeclaration::shard(Role role, int block, DType dtype, std::int
   return program_.add(std::move(added));
 }
 
-int MicroBatchDeclaration::work_of(const SegmentCost& cost) {
-  const auto known = std::ranges::find_if(
-      program_.works, [&](const SegmentWork& work) { return work.flops() == cost.flops; });
-  if (known != program_.works.end()) return static_cast<int>(known - program_.works.begin());
-  program_.works.push_back({{{KernelClass::matmul, model_.dims.dtype, cost.flops, 0, 1}}});
-  return static_cast<int>(program_.works.size()) - 1;
-}
-
 void MicroBatchDeclaration::append(SegmentKind kind, int block, std::vector<Use> uses,
-                                   const SegmentCost& cost) {
+                                   LlamaSegment costs_of) {
   Segment segment;
   segment.kind = kind;
   segment.block = block;
   segment.micro_batch = micro_batch_;
   segment.uses = std::move(uses);
-  segment.scratch_bytes = cost.scratch_bytes;
-  segment.work = work_of(cost);
+  const auto work = static_cast<std::size_t>(costs_of);
+  segment.scratch_bytes = model_.costs[work].scratch_bytes;
+  segment.work = static_cast<int>(work);
   segment.name = fmt::format("{} {} micro-batch {}", segment_kind_name(kind),
                              model_.blocks[static_cast<std::size_t>(block)].name, micro_batch_);
   sequence_.segments.push_back(program_.add(std::move(segment)));
