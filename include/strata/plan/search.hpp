@@ -21,6 +21,9 @@ namespace strata {
 // Declares the run's program in one of its variants. Called often: cheap, and pure.
 using ProgramMaker = std::function<Program(const ProgramVariant&)>;
 
+// A number of slots of a Policy: &Policy::weight_slots.
+using SlotCount = int Policy::*;
+
 // What a search may change; what is left out stays as in the start.
 struct SearchSpace {
   int micro_batches = 1;  // of a step; bounds accumulation groups
@@ -30,7 +33,14 @@ struct SearchSpace {
   bool variants = true;  // accumulation groups, kept layers
   bool engines = true;   // updates that pass through the accelerator
   std::vector<UpdateOrder> update_orders = {UpdateOrder::deferred};  // allowed by clipping
+  // Of the above, what stays as in the start all the same.
+  std::vector<Role> fixed_roles;  // their tier fractions
+  std::vector<SlotCount> fixed_slots;
+  bool accumulation_groups = true, kept_layers = true;  // false: fixed, whatever `variants` says
+
   int max_simulations = 400;
+  // Of all plans made, together: what bounds the time that a search of a large model takes.
+  std::int64_t max_ops = 1'500'000;
 };
 
 struct SearchStart {

@@ -1,0 +1,65 @@
+#pragma once
+// What a placement would need of each tier and how long a step would take, judged from an outline
+// of the program: some microseconds instead of the planner's and simulator's tenths of a second.
+// Memory is the Layout's to a few percent; time is a bound (the busiest resource, and the state's
+// work that no compute hides) that ranks candidates. Who must know plans and simulates.
+
+#include <array>
+#include <cstdint>
+
+#include "resource_load.hpp"
+#include "step_outline.hpp"
+
+namespace strata {
+
+struct Estimate {
+  std::array<double, num_tiers> tier_bytes{};
+  double seconds = 0;
+  double traffic = 0;  // seconds of all resources together: tells placements of equal time apart
+};
+
+// Where each piece of the state lives, role by role, and which engine updates it.
+struct PlacedPiece {
+  std::array<Tier, num_state_roles> tier{};
+  Tier engine = Tier::host;
+};
+std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& policy);
+
+// The tier of each block's boundary activations.
+std::map<int, Tier> place_boundaries(const StepOutline& outline, const TierFractions& fractions);
+
+// Homes and slots in bytes, as Layout would cut them.
+std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
+                                              const std::vector<PlacedPiece>& pieces);
+
+class Estimator {
+ public:
+  // `program` may go when the constructor is done.
+  Estimator(const Program& program, const MachineProfile& machine, std::size_t num_drives);
+
+  Estimate estimate(const Policy& policy) const;
+  const StepOutline& outline() const { return outline_; }
+  double compute_seconds() const { return compute_seconds_; }
+
+ private:
+  using Pieces = std::vector<PlacedPiece>;
+  void rate_kernels(const Program& program);
+  void rate_updates(const Program& program);
+  ResourceLoad step_load(const Policy& policy, const Pieces& pieces) const;
+  ResourceLoad state_load(const Pieces& pieces) const;
+  void add_weights(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
+  void add_gradients(const Pieces& pieces, ResourceLoad& load) const;
+  void add_sum(Tier home, double contributed, double sum, int contributions, ResourceLoad& load) const;
+  void add_boundaries(const Policy& policy, ResourceLoad& load) const;
+  void add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
+  double schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const;
+
+  StepOutline outline_;
+  RankRates rates_;
+  BothWays both_;
+  double compute_seconds_ = 0;
+  double update_seconds_per_element_ = 0;  // by the host; 0: bound by memory
+  double contribution_bytes_per_element_ = 0;
+};
+
+}  // namespace strata

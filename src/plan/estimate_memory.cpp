@@ -1,0 +1,178 @@
+// Memory of a placement, by the rules of Layout and Emitter: homes, the slots that the movements
+// ask for, boundary tensors at their peak.
+
+#include <algorithm>
+
+#include "plan/estimate.hpp"
+#include "strata/core/bytes.hpp"
+
+namespace strata {
+namespace {
+
+constexpr auto weight_role = static_cast<std::size_t>(Role::weight);
+constexpr auto gradient_role = static_cast<std::size_t>(Role::gradient);
+using Bytes = std::array<double, num_tiers>;
+
+constexpr std::uint64_t page = 4096;
+
+double& on(Bytes& bytes, Tier tier) { return bytes[static_cast<std::size_t>(tier)]; }
+
+// Which rings of slots a placement asks for.
+struct Movement {
+  // [role]: tiles that pass the tier on their way to an update and back.
+  std::array<bool, num_state_roles> to_host{}, to_device{};
+  bool weight_from_nvme = false, sum_on_nvme = false, contribution_to_host = false;
+  bool device_updates = false;
+};
+
+class MemoryEstimate {
+ public:
+  MemoryEstimate(const StepOutline& outline, const Policy& policy,
+                 const std::vector<PlacedPiece>& pieces)
+      : outline_(outline), policy_(policy), pieces_(pieces) {}
+
+  Bytes bytes() {
+    on(bytes_, Tier::device) = static_cast<double>(outline_.fixed_device);
+    on(bytes_, Tier::host) = static_cast<double>(outline_.fixed_host);
+    homes();
+    look_at_movements();
+    block_slots();
+    tile_slots();
+    norm_partials();
+    boundary_homes();
+    boundary_slots();
+    return bytes_;
+  }
+
+ private:
+  void homes() {
+    if (outline_.pieces_are_tiles) return tile_homes();
+    for (std::size_t role = 0; role < num_state_roles; ++role) {
+      const TierFractions& f = policy_.fractions[role];
+      const double all = outline_.roles[role].bytes + outline_.roles[role].padding;
+      on(bytes_, Tier::device) += f.device * all;
+      on(bytes_, Tier::host) += f.host * all;
+      on(bytes_, Tier::nvme) += f.nvme * all;
+    }
+  }
+
+  void tile_homes() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i)
+      for (std::size_t role = 0; role < num_state_roles; ++role)
+        on(bytes_, pieces_[i].tier[role]) += static_cast<double>(
+            align_up(static_cast<std::uint64_t>(outline_.pieces[i].bytes[role]), page));
+  }
+
+  void look_at_movements() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const StatePiece& piece = outline_.pieces[i];
+      const BlockOutline& block = outline_.blocks[static_cast<std::size_t>(piece.block)];
+      const Tier gradient = pieces_[i].tier[gradient_role];
+      movement_.weight_from_nvme |= pieces_[i].tier[weight_role] == Tier::nvme;
+      movement_.sum_on_nvme |= gradient == Tier::nvme;
+      movement_.contribution_to_host |= gradient != Tier::device && !block.stored_as_contributed;
+      movement_.device_updates |= pieces_[i].engine == Tier::device;
+      for (std::size_t role = 0; role < num_state_roles; ++role) {
+        if (piece.bytes[role] == 0) continue;
+        const Tier home = pieces_[i].tier[role], engine = pieces_[i].engine;
+        movement_.to_host[role] |= home != engine && (engine == Tier::host || home == Tier::nvme);
+        movement_.to_device[role] |= home != engine && engine == Tier::device;
+      }
+    }
+  }
+
+  void block_slots() {
+    for (const auto& [slot, size] : outline_.weight_classes)
+      if (outline_.world > 1 || has_fetched_block(slot))
+        on(bytes_, Tier::device) += whole_slots(slot, size, policy_.weight_slots);
+    for (const auto& [slot, size] : outline_.contribution_classes)
+      on(bytes_, Tier::device) += whole_slots(slot, size, policy_.gradient_slots);
+  }
+
+  static double whole_slots(std::uint64_t slot, const SlotClass& size, int wanted) {
+    return static_cast<double>(slot) * std::max(size.at_once, std::min(wanted, size.blocks));
+  }
+
+  bool has_fetched_block(std::uint64_t slot) const {
+    if (!outline_.pieces_are_tiles) return policy_.fractions[weight_role].device < 1;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const auto block = static_cast<std::size_t>(outline_.pieces[i].block);
+      if (outline_.blocks[block].weight_slot == slot &&
+          pieces_[i].tier[weight_role] != Tier::device)
+        return true;
+    }
+    return false;
+  }
+
+  void tile_slots() {
+    const auto tile = [&](std::size_t role) {
+      return static_cast<double>(outline_.roles[role].tile);
+    };
+    for (std::size_t role = 0; role < num_state_roles; ++role) {
+      if (movement_.to_host[role])
+        on(bytes_, Tier::host) += tile(role) * policy_.state_slots;
+      if (movement_.to_device[role])
+        on(bytes_, Tier::device) += tile(role) * policy_.state_slots;
+    }
+    double staged = 0;
+    if (movement_.weight_from_nvme) staged += tile(weight_role);
+    if (movement_.sum_on_nvme) staged += tile(gradient_role);
+    if (movement_.contribution_to_host) staged += static_cast<double>(outline_.contribution_tile);
+    on(bytes_, Tier::host) += staged * policy_.staging_slots;
+    if (movement_.device_updates && policy_.update_order != UpdateOrder::during_backward)
+      on(bytes_, Tier::device) += page;  // the update's scalars
+  }
+
+  // Sums of squares of the gradients that live, at least in part, on the device.
+  void norm_partials() {
+    std::vector<bool> counted(outline_.blocks.size());
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const auto block = static_cast<std::size_t>(outline_.pieces[i].block);
+      if (counted[block] || pieces_[i].tier[gradient_role] != Tier::device) continue;
+      counted[block] = true;
+      on(bytes_, Tier::device) += static_cast<double>(outline_.blocks[block].norm_partials);
+    }
+  }
+
+  // Memory is shared among tensors that are not live together.
+  void boundary_homes() {
+    const auto tiers = place_boundaries(
+        outline_, policy_.fractions[static_cast<std::size_t>(Role::activation)]);
+    std::map<std::pair<Tier, std::uint64_t>, std::map<std::size_t, int>> changes;
+    for (const BoundaryTensor& tensor : outline_.boundaries) {
+      const Tier tier = tensor.role == Role::activation ? tiers.at(tensor.block) : Tier::device;
+      auto& of_size = changes[{tier, tensor.bytes}];
+      ++of_size[tensor.first];
+      --of_size[tensor.last];
+      on_nvme_ |= tier == Tier::nvme;
+    }
+    for (const auto& [key, of_size] : changes) {
+      int live = 0, most = 0;
+      for (const auto& [at, change] : of_size) most = std::max(most, live += change);
+      on(bytes_, key.first) += static_cast<double>(key.second) * most;
+    }
+  }
+
+  void boundary_slots() {
+    const auto activation = static_cast<double>(outline_.activation_slot);
+    on(bytes_, Tier::device) += activation * policy_.activation_slots +
+                                static_cast<double>(outline_.passing_slots);
+    if (on_nvme_) on(bytes_, Tier::host) += activation * policy_.activation_slots;
+  }
+
+  const StepOutline& outline_;
+  const Policy& policy_;
+  const std::vector<PlacedPiece>& pieces_;
+  Movement movement_;
+  bool on_nvme_ = false;
+  Bytes bytes_{};
+};
+
+}  // namespace
+
+std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
+                                              const std::vector<PlacedPiece>& pieces) {
+  return MemoryEstimate(outline, policy, pieces).bytes();
+}
+
+}  // namespace strata

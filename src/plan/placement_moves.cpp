@@ -1,0 +1,131 @@
+#include "plan/placement_moves.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace strata {
+namespace {
+
+double& on(TierFractions& f, Tier tier) {
+  return tier == Tier::device ? f.device : tier == Tier::host ? f.host : f.nvme;
+}
+
+// Sums of steps drift in their last digits; fractions are written to configs and compared.
+double rounded(double fraction) { return std::round(fraction * 1e7) / 1e7; }
+
+void settle(TierFractions& f) {
+  f.device = rounded(std::clamp(f.device, 0.0, 1.0));
+  f.nvme = rounded(std::clamp(f.nvme, 0.0, 1 - f.device));
+  f.host = rounded(1 - f.device - f.nvme);
+}
+
+std::size_t index(Role role) { return static_cast<std::size_t>(role); }
+
+}  // namespace
+
+PlacementMoves::PlacementMoves(const StepOutline& outline, const SearchSpace& space,
+                               bool has_drives)
+    : outline_(outline), engines_(space.engines) {
+  const auto is_free = [&](Role role) {
+    const bool exists = role == Role::activation ? !outline.boundaries.empty()
+                                                 : outline.roles[index(role)].bytes > 0;
+    return space.placement && exists && !std::ranges::count(space.fixed_roles, role);
+  };
+  for (const RoleGroup& together : {RoleGroup{Role::weight}, RoleGroup{Role::gradient},
+                                    RoleGroup{Role::master, Role::moment1, Role::moment2},
+                                    RoleGroup{Role::activation}}) {
+    RoleGroup group;
+    std::ranges::copy_if(together, std::back_inserter(group), is_free);
+    if (!group.empty()) groups_.push_back(group);
+  }
+  const std::vector<Tier> tiers = has_drives
+                                      ? std::vector<Tier>{Tier::device, Tier::host, Tier::nvme}
+                                      : std::vector<Tier>{Tier::device, Tier::host};
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    for (Tier from : tiers)
+      for (Tier to : tiers)
+        if (from != to) shifts_.push_back({group, from, to});
+  std::int64_t most_tiles = 1;
+  for (const RoleOutline& role : outline.roles) most_tiles = std::max(most_tiles, role.tiles);
+  const double finest = std::max(0.01, 1.0 / static_cast<double>(most_tiles));
+  for (double amount : {1.0, 0.5, 0.25, 0.1, 0.05, 0.02})
+    if (amount > finest) amounts_.push_back(amount);
+  amounts_.push_back(finest);
+}
+
+double PlacementMoves::bytes_of(std::size_t group) const {
+  double bytes = 0;
+  for (Role role : groups_[group]) {
+    if (role != Role::activation) {
+      bytes += outline_.roles[index(role)].bytes;
+      continue;
+    }
+    for (const BoundaryTensor& tensor : outline_.boundaries)
+      if (tensor.role == role) bytes += static_cast<double>(tensor.bytes);
+  }
+  return bytes;
+}
+
+Policy PlacementMoves::shifted(const Policy& policy, const Shift& shift, double amount) const {
+  Policy moved = policy;
+  for (Role role : groups_[shift.group]) {
+    TierFractions& f = moved.fractions[index(role)];
+    const double part = std::min(amount, on(f, shift.from));
+    on(f, shift.from) -= part;
+    on(f, shift.to) += part;
+    settle(f);
+  }
+  return moved;
+}
+
+std::vector<Policy> PlacementMoves::neighbours(const Policy& policy, double amount) const {
+  std::vector<Policy> found;
+  for (const Shift& shift : shifts_) {
+    const Policy moved = shifted(policy, shift, amount);
+    if (same_placement(moved, policy)) continue;
+    found.push_back(moved);
+    add_exchanges(moved, shift, amount, found);
+  }
+  add_streamed(policy, amount, found);
+  return found;
+}
+
+void PlacementMoves::add_exchanges(const Policy& policy, const Shift& shift, double amount,
+                                   std::vector<Policy>& found) const {
+  const double bytes = amount * bytes_of(shift.group);
+  for (const Shift& back : shifts_) {
+    if (back.group == shift.group || back.from != shift.to || back.to == shift.to) continue;
+    const double finest = amounts_.back();
+    const double steps = std::ceil(bytes / std::max(1.0, bytes_of(back.group)) / finest - 1e-6);
+    const Policy exchanged = shifted(policy, back, std::min(1.0, steps * finest));
+    if (!same_placement(exchanged, policy)) found.push_back(exchanged);
+  }
+}
+
+void PlacementMoves::add_streamed(const Policy& policy, double amount,
+                                  std::vector<Policy>& found) const {
+  if (!engines_) return;
+  for (double change : {amount, -amount}) {
+    Policy moved = policy;
+    moved.streamed_updates =
+        rounded(std::clamp(policy.streamed_updates + change, 0.0, 1.0));
+    if (!same_placement(moved, policy)) found.push_back(moved);
+  }
+}
+
+Policy PlacementMoves::all_on(const Policy& policy, Tier tier) const {
+  Policy moved = policy;
+  for (const Shift& shift : shifts_)
+    if (shift.to == tier) moved = shifted(moved, shift, 1);
+  return moved;
+}
+
+bool same_placement(const Policy& a, const Policy& b) {
+  const auto same = [](const TierFractions& f, const TierFractions& g) {
+    return f.device == g.device && f.host == g.host && f.nvme == g.nvme;
+  };
+  return std::ranges::equal(a.fractions, b.fractions, same) &&
+         a.streamed_updates == b.streamed_updates;
+}
+
+}  // namespace strata

@@ -1,0 +1,71 @@
+#include "plan/refusal.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
+
+std::string needs(const Fit& fit) {
+  std::string text;
+  for (Tier tier : {Tier::device, Tier::host, Tier::nvme}) {
+    const auto at = static_cast<std::size_t>(tier);
+    if (fit.need[at] == 0 && fit.limit[at] == 0) continue;
+    text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", tier_name(tier),
+                        format_bytes(whole(fit.need[at])), format_bytes(whole(fit.limit[at])));
+    if (fit.missing(tier) > 0)
+      text += fmt::format(" ({} missing)", format_bytes(whole(fit.missing(tier))));
+  }
+  return text;
+}
+
+std::string placement(const Policy& policy) {
+  std::string text;
+  for (Role role : {Role::weight, Role::gradient, Role::master, Role::moment1, Role::moment2,
+                    Role::activation}) {
+    const TierFractions& f = policy.fractions[static_cast<std::size_t>(role)];
+    text += fmt::format("{}{} {:.3g}/{:.3g}/{:.3g}", text.empty() ? "" : ", ", role_name(role),
+                        f.device, f.host, f.nvme);
+  }
+  return text;
+}
+
+std::string remedy(const Fit& fit) {
+  const auto more = [&](Tier tier) { return format_bytes(whole(fit.missing(tier))); };
+  switch (fit.tightest()) {
+    case Tier::device:
+      return "a smaller micro-batch or cutoff_len, or " + more(Tier::device) +
+             " more of offload.gpu_limit";
+    case Tier::host:
+      return more(Tier::host) +
+             " more of offload.cpu_limit, paths of drives with space in offload.nvme_paths, "
+             "optimizer_master: split or smaller optimizer_moments";
+    case Tier::nvme:
+      return more(Tier::nvme) +
+             " more space below offload.nvme_paths, another path, optimizer_master: split or "
+             "smaller optimizer_moments";
+  }
+  return {};
+}
+
+}  // namespace
+
+void refuse_search(const ProgramVariant& variant, const Policy& policy, const Fit& fit) {
+  const Tier tier = fit.tightest();
+  throw OutOfMemory(
+      fmt::format("no placement fits: tier {}", tier_name(tier)),
+      whole(fit.need[static_cast<std::size_t>(tier)]),
+      whole(fit.limit[static_cast<std::size_t>(tier)]),
+      fmt::format("the nearest needs {}\nit has (gpu/cpu/nvme) {}; accumulation group {}, {} "
+                  "layers kept\nto fit: {}",
+                  needs(fit), placement(policy), variant.accumulation_group, variant.kept_layers,
+                  remedy(fit)));
+}
+
+}  // namespace strata

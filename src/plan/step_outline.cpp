@@ -1,0 +1,259 @@
+#include "plan/step_outline.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr std::uint64_t memory_alignment = 4096;
+constexpr std::int64_t most_pieces = 256;
+
+bool is_state(Role role) { return static_cast<int>(role) < num_state_roles; }
+
+bool is_model_segment(const Segment& segment) {
+  return segment.kind != SegmentKind::norm && segment.kind != SegmentKind::update;
+}
+
+const Sequence& train_sequence(const Program& program) {
+  const Sequence* train = program.sequence("train");
+  if (train == nullptr) throw ConfigError("the program has no training step to place");
+  return *train;
+}
+
+std::uint64_t aligned(std::int64_t bytes) {
+  return align_up(static_cast<std::uint64_t>(bytes), memory_alignment);
+}
+
+}  // namespace
+
+StepOutline::StepOutline(const Program& program)
+    : world(program.world), blocks(program.blocks.size()) {
+  outline_state(program);
+  outline_blocks(program);
+  outline_classes(program);
+  outline_boundaries(program);
+  outline_passing(program);
+  outline_fixed(program);
+  outline_work(program);
+}
+
+void StepOutline::outline_state(const Program& program) {
+  std::int64_t most_tiles = 0;
+  for (const Shard& shard : program.shards) {
+    if (!is_state(shard.role)) continue;
+    RoleOutline& role = roles[static_cast<std::size_t>(shard.role)];
+    role.bytes += static_cast<double>(shard.bytes());
+    role.tiles += program.num_tiles(shard.id);
+    most_tiles = std::max(most_tiles, role.tiles);
+    for (int tile = 0; tile < program.num_tiles(shard.id); ++tile) {
+      const std::int64_t bytes = program.tile_bytes(shard.id, tile);
+      role.tile = std::max(role.tile, aligned(bytes));
+      role.padding += static_cast<double>(aligned(bytes)) - static_cast<double>(bytes);
+    }
+  }
+  add_pieces(program, ceil_div(most_tiles, most_pieces));
+  order_pieces(program);
+}
+
+void StepOutline::add_pieces(const Program& program, std::int64_t tiles_per_piece) {
+  pieces_are_tiles = tiles_per_piece == 1;
+  for (int block = 0; block < static_cast<int>(program.blocks.size()); ++block) {
+    const ShardId weight = program.find(Role::weight, block);
+    const std::int64_t tiles = weight.valid() ? program.num_tiles(weight) : 0;
+    for (std::int64_t first = 0; first < tiles; first += tiles_per_piece) {
+      StatePiece piece;
+      piece.block = block;
+      for (int role = 0; role < num_state_roles; ++role) {
+        const ShardId shard = program.find(static_cast<Role>(role), block);
+        if (!shard.valid()) continue;
+        for (auto tile = first; tile < std::min(tiles, first + tiles_per_piece); ++tile) {
+          piece.bytes[static_cast<std::size_t>(role)] +=
+              static_cast<double>(program.tile_bytes(shard, static_cast<int>(tile)));
+          if (role == 0)
+            piece.elements +=
+                static_cast<double>(program.tile_count(shard, static_cast<int>(tile)));
+        }
+      }
+      pieces.push_back(piece);
+    }
+  }
+}
+
+void StepOutline::order_pieces(const Program& program) {
+  std::vector<int> first_of_block(program.blocks.size() + 1, 0);
+  for (const StatePiece& piece : pieces)
+    ++first_of_block[static_cast<std::size_t>(piece.block) + 1];
+  for (std::size_t b = 1; b < first_of_block.size(); ++b) first_of_block[b] += first_of_block[b - 1];
+  for (const Shard& shard : program.shards) {
+    if (!is_state(shard.role)) continue;
+    const auto block = static_cast<std::size_t>(shard.block);
+    for (int piece = first_of_block[block]; piece < first_of_block[block + 1]; ++piece)
+      order[static_cast<std::size_t>(shard.role)].push_back(piece);
+  }
+}
+
+void StepOutline::outline_blocks(const Program& program) {
+  const auto whole = [&](const Shard& shard, DType dtype) {
+    return aligned(storage_bytes(dtype, shard.count * program.world));
+  };
+  const auto outline_use = [&](const Use& use, bool is_model) {
+    const Shard& shard = program.shard(use.shard);
+    if (!is_model) {
+      if (use.access == Access::update && is_state(shard.role))
+        updated[static_cast<std::size_t>(shard.role)] = true;
+      return;
+    }
+    if (shard.role == Role::weight && use.access == Access::read) {
+      weight_reads_.push_back(shard.block);
+      blocks[static_cast<std::size_t>(shard.block)].weight_slot = whole(shard, shard.dtype);
+    }
+    if (use.access != Access::accumulate) return;
+    BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
+    block.contribution_slot = whole(shard, program.contribution_dtype);
+    block.stored_as_contributed =
+        ++block.contributions == 1 && shard.dtype == program.contribution_dtype;
+    contribution_tile = std::max(
+        contribution_tile, aligned(storage_bytes(program.contribution_dtype,
+                                                 std::min(shard.count, program.tile_elements))));
+  };
+  for (SegmentId id : train_sequence(program).segments) {
+    const Segment& segment = program.segment(id);
+    for (const Use& use : segment.uses) outline_use(use, is_model_segment(segment));
+  }
+}
+
+void StepOutline::outline_classes(const Program& program) {
+  for (const BlockOutline& block : blocks) {
+    if (block.weight_slot > 0) ++weight_classes[block.weight_slot].blocks;
+    if (block.contribution_slot > 0) ++contribution_classes[block.contribution_slot].blocks;
+  }
+  for (const Segment& segment : program.segments) {
+    if (!is_model_segment(segment)) continue;
+    std::map<std::uint64_t, int> weights, contributions;
+    for (const Use& use : segment.uses) {
+      const Shard& shard = program.shard(use.shard);
+      if (!is_state(shard.role)) continue;
+      const BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
+      if (shard.role == Role::weight) ++weights[block.weight_slot];
+      if (shard.role == Role::gradient) ++contributions[block.contribution_slot];
+    }
+    for (const auto& [slot, count] : weights)
+      weight_classes[slot].at_once = std::max(weight_classes[slot].at_once, count);
+    for (const auto& [slot, count] : contributions)
+      contribution_classes[slot].at_once = std::max(contribution_classes[slot].at_once, count);
+  }
+}
+
+void StepOutline::outline_boundaries(const Program& program) {
+  const auto& segments = train_sequence(program).segments;
+  std::map<ShardId, BoundaryTensor> seen;
+  for (std::size_t at = 0; at < segments.size(); ++at)
+    for (const Use& use : program.segment(segments[at]).uses) {
+      const Shard& shard = program.shard(use.shard);
+      if (shard.role != Role::activation && shard.role != Role::saved) continue;
+      if (shard.role == Role::activation) {
+        boundary_bytes[shard.block] = static_cast<std::uint64_t>(shard.bytes());
+        activation_slot = std::max(activation_slot, aligned(shard.bytes()));
+      }
+      const auto [found, is_new] = seen.try_emplace(
+          use.shard, BoundaryTensor{shard.role, shard.block, aligned(shard.bytes()), at, at, 0});
+      BoundaryTensor& tensor = found->second;
+      if (!is_new && at > tensor.first + 1 && use.access == Access::read) ++tensor.late_reads;
+      tensor.last = at;
+    }
+  for (const auto& [id, tensor] : seen)
+    if (tensor.last > tensor.first + 1) boundaries.push_back(tensor);
+  std::ranges::stable_sort(boundaries, {}, &BoundaryTensor::first);
+}
+
+// What has no home: as many slots as are live at once, and one for the next input.
+void StepOutline::outline_passing(const Program& program) {
+  const auto& segments = train_sequence(program).segments;
+  std::map<ShardId, std::pair<std::size_t, std::size_t>> lives;
+  for (std::size_t at = 0; at < segments.size(); ++at)
+    for (const Use& use : program.segment(segments[at]).uses) {
+      const Role role = program.shard(use.shard).role;
+      if (role == Role::activation_gradient || role == Role::input)
+        lives.try_emplace(use.shard, at, at).first->second.second = at;
+    }
+  std::map<std::pair<Role, std::uint64_t>, std::map<std::size_t, int>> changes;
+  for (const auto& [id, life] : lives) {
+    const Shard& shard = program.shard(id);
+    auto& of_size = changes[{shard.role, aligned(shard.bytes())}];
+    ++of_size[life.first];
+    --of_size[life.second + 1];
+  }
+  for (const auto& [key, of_size] : changes) {
+    int live = 0, most = 0;
+    for (const auto& [at, change] : of_size) most = std::max(most, live += change);
+    const int slots = key.first == Role::input ? most + 1 : std::max(2, most);
+    passing_slots += key.second * static_cast<std::uint64_t>(slots);
+  }
+}
+
+void StepOutline::outline_fixed(const Program& program) {
+  std::uint64_t scratch = 0, transfer = 0;
+  for (const Segment& segment : program.segments)
+    scratch = std::max(scratch, align_up(segment.scratch_bytes, memory_alignment));
+  for (const Shard& shard : program.shards) {
+    if (is_state(shard.role)) transfer = std::max(transfer, aligned(program.tile_bytes(shard.id, 0)));
+    if (shard.role == Role::metric) fixed_device += aligned(shard.bytes());
+    if (shard.role == Role::metric) fixed_host += aligned(shard.bytes());
+    if (shard.role != Role::gradient) continue;
+    const std::int64_t chunks = ceil_div(shard.count, norm_chunk_elements);
+    BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
+    block.norm_partials = aligned(chunks * static_cast<std::int64_t>(sizeof(double)));
+    fixed_host += block.norm_partials;
+  }
+  fixed_device += scratch;
+  fixed_host += transfer + memory_alignment;  // and the update's scalars
+}
+
+void StepOutline::outline_work(const Program& program) {
+  runs_of_work.assign(program.works.size(), 0);
+  double all = 0, after_loss = 0;
+  bool before_loss = true;
+  for (SegmentId id : train_sequence(program).segments) {
+    const Segment& segment = program.segment(id);
+    if (segment.kind == SegmentKind::loss) before_loss = false, after_loss = 0;
+    if (segment.work < 0) continue;
+    ++runs_of_work[static_cast<std::size_t>(segment.work)];
+    const double flops = program.flops(segment);
+    all += flops;
+    if (before_loss) first_forward += flops;
+    if (segment.kind == SegmentKind::backward) after_loss += flops;
+  }
+  first_forward = all > 0 ? first_forward / all : 0;
+  last_backward = all > 0 ? after_loss / all : 0;
+}
+
+const std::vector<int>& StepOutline::fetches(int weight_slots) const {
+  auto found = fetches_.find(weight_slots);
+  if (found == fetches_.end())
+    found = fetches_.emplace(weight_slots, count_fetches(weight_slots)).first;
+  return found->second;
+}
+
+std::vector<int> StepOutline::count_fetches(int weight_slots) const {
+  std::vector<int> counts(blocks.size(), 0);
+  std::map<std::uint64_t, std::deque<int>> held;  // by size, oldest first
+  for (int block : weight_reads_) {
+    const std::uint64_t slot = blocks[static_cast<std::size_t>(block)].weight_slot;
+    const SlotClass& size = weight_classes.at(slot);
+    const auto slots =
+        static_cast<std::size_t>(std::max(size.at_once, std::min(weight_slots, size.blocks)));
+    std::deque<int>& ring = held[slot];
+    if (std::ranges::find(ring, block) != ring.end()) continue;
+    ++counts[static_cast<std::size_t>(block)];
+    ring.push_back(block);
+    if (ring.size() > slots) ring.pop_front();
+  }
+  return counts;
+}
+
+}  // namespace strata

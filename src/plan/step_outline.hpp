@@ -1,0 +1,96 @@
+#pragma once
+// What a Program's training step needs wherever things live: the state in pieces, the order in
+// which blocks are asked for, the boundary tensors and their lives, the work of the model. Made once
+// per variant, so that many placements can be judged without planning any.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "strata/plan/plan.hpp"
+
+namespace strata {
+
+inline constexpr int num_state_roles = 5;  // weight, gradient, master, moment1, moment2
+
+// Consecutive tiles of one block, placed together.
+struct StatePiece {
+  int block = -1;
+  double elements = 0;
+  std::array<double, num_state_roles> bytes{};
+};
+
+// One block's weights and gradients as forward and backward ask for them, in bytes.
+struct BlockOutline {
+  std::uint64_t weight_slot = 0;        // whole, of all ranks
+  std::uint64_t contribution_slot = 0;  // likewise; 0: no gradient
+  int contributions = 0;                // per step
+  std::uint64_t norm_partials = 0;      // of its gradient
+  bool stored_as_contributed = false;   // its one contribution is the gradient
+};
+
+// Slots for whole blocks of one size.
+struct SlotClass {
+  int blocks = 0, at_once = 0;
+};
+
+// A tensor between blocks that outlives the next segment.
+struct BoundaryTensor {
+  Role role = Role::activation;
+  int block = -1;
+  std::uint64_t bytes = 0;
+  std::size_t first = 0, last = 0;  // positions in the sequence
+  int late_reads = 0;               // by others than the next segment
+};
+
+// Bytes of one role, all tiles together.
+struct RoleOutline {
+  double bytes = 0;
+  double padding = 0;       // lost to alignment
+  std::uint64_t tile = 0;   // the largest, aligned
+  std::int64_t tiles = 0;
+};
+
+struct StepOutline {
+  explicit StepOutline(const Program& program);
+
+  // How often each block's weights are brought to the device in a step, with so many slots.
+  const std::vector<int>& fetches(int weight_slots) const;
+  // The share of the model's flops in the forward passes that begin the step and in the backward
+  // passes that end it: what updates can hide under.
+  double first_forward = 0, last_backward = 0;
+
+  int world = 1;
+  bool pieces_are_tiles = true;
+  std::vector<StatePiece> pieces;
+  std::array<std::vector<int>, num_state_roles> order;  // pieces as the planner deals them
+  std::array<bool, num_state_roles> updated{};          // read and written by updates
+  std::array<RoleOutline, num_state_roles> roles{};
+  std::vector<BlockOutline> blocks;
+  std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes;  // by slot bytes
+  std::vector<BoundaryTensor> boundaries;
+  std::map<int, std::uint64_t> boundary_bytes;  // of activations, by block
+  std::uint64_t activation_slot = 0;
+  std::uint64_t passing_slots = 0;  // of activation gradients and inputs, all together
+  std::uint64_t contribution_tile = 0;  // largest tile of a contribution, aligned
+  std::uint64_t fixed_device = 0, fixed_host = 0;  // scratch, norm partials, metrics, transfer
+  std::vector<int> runs_of_work;                   // of a step, by index into Program::works
+
+ private:
+  void outline_state(const Program& program);
+  void add_pieces(const Program& program, std::int64_t tiles_per_piece);
+  void order_pieces(const Program& program);
+  void outline_blocks(const Program& program);
+  void outline_classes(const Program& program);
+  void outline_boundaries(const Program& program);
+  void outline_passing(const Program& program);
+  void outline_fixed(const Program& program);
+  void outline_work(const Program& program);
+  std::vector<int> count_fetches(int weight_slots) const;
+
+  std::vector<int> weight_reads_;  // blocks, in order of reading
+  mutable std::map<int, std::vector<int>> fetches_;
+};
+
+}  // namespace strata

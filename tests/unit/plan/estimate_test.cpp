@@ -1,0 +1,66 @@
+#include "src/plan/estimate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/machines.hpp"
+#include "support/policies.hpp"
+#include "support/toy_program.hpp"
+
+namespace strata {
+namespace {
+
+using testing::make_toy_program;
+using testing::random_policy;
+using testing::roomy_limits;
+using testing::ToyShape;
+using testing::worked_toy;
+
+ToyShape random_shape(std::uint64_t seed) {
+  return {.layers = 1 + static_cast<int>(seed % 7),
+          .micro_batches = 1 + static_cast<int>(seed % 3),
+          .group = seed % 4 < 2 ? 1 : 1 + static_cast<int>(seed % 3),
+          .layer_elements = 40000 + 9000 * static_cast<std::int64_t>(seed % 5),
+          .tied = seed % 4 == 0};
+}
+
+Policy policy_of(std::uint64_t seed) {
+  Policy policy = random_policy(seed);
+  policy.streamed_updates = static_cast<double>(seed % 3) / 2;
+  return policy;
+}
+
+TEST(Estimate, IsWithinFivePercentOfThePlansMemoryOnEveryTier) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Program program = make_toy_program(random_shape(seed));
+    const Policy policy = policy_of(seed);
+    const Plan plan = make_plan(program, roomy_limits(), policy);
+    const Estimator estimator(program, testing::slow_machine(seed), 2);
+    const Estimate estimate = estimator.estimate(policy);
+    for (std::size_t tier = 0; tier < num_tiers; ++tier) {
+      const auto bytes = static_cast<double>(plan.tier_bytes[tier]);
+      EXPECT_NEAR(estimate.tier_bytes[tier], bytes, 0.005 * bytes)
+          << "seed " << seed << " " << tier_name(static_cast<Tier>(tier));
+    }
+  }
+}
+
+// A bound that is near: never far above what is simulated, and of use to tell placements apart.
+TEST(Estimate, BoundsTheSimulatedStep) {
+  double closest = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Program program = worked_toy(random_shape(seed), 1e9);
+    const MachineProfile machine = testing::slow_machine(seed);
+    Policy policy = policy_of(seed);
+    policy.weight_slots = 3;
+    policy.state_slots = policy.staging_slots = 16;
+    const Plan plan = make_plan(program, roomy_limits(), policy);
+    const double seconds = simulate(program, plan, "train", machine).step_seconds;
+    const double estimate = Estimator(program, machine, 2).estimate(policy).seconds;
+    EXPECT_LE(estimate, 1.05 * seconds) << "seed " << seed;
+    closest = std::max(closest, estimate / seconds);
+  }
+  EXPECT_GT(closest, 0.9);
+}
+
+}  // namespace
+}  // namespace strata
