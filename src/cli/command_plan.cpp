@@ -36,10 +36,18 @@ int plan_here(const PlanOptions& options) {
   return 0;
 }
 
+Scenario searched(const Scenario& start, const MachineProfile& machine) {
+  const Scenario found = fastest_scenario(start, machine);
+  const std::string keys = changed_keys(start, found);
+  fmt::print("auto     {}\n", keys.empty() ? "the config's own plan is the fastest found" : keys);
+  return found;
+}
+
 int plan_for(const PlanOptions& options, const MachineProfile& machine) {
   const RunConfig config = plan_config(options, &machine);
-  const Scenario scenario = scenario_of(config, machine);
+  Scenario scenario = scenario_of(config, machine);
   try {
+    if (options.searches) scenario = searched(scenario, machine);
     const Forecast now = forecast(scenario, machine);
     print_forecast(config, machine, now);
     print_improvements(scenario, improvements(scenario, now, machine));

@@ -28,15 +28,15 @@ std::string title_of(const RunConfig& config, const Forecast& forecast) {
                      p.ranks > 1 ? fmt::format(" (one of {} ranks)", p.ranks) : "");
 }
 
-std::vector<std::string> cells_of(const std::string& name, const Outcome& outcome,
+std::vector<std::string> cells_of(const std::string& name, const Trial& trial,
                                   const std::string& note) {
-  if (!outcome.fits()) return {"  " + name, "-", "-", "-", outcome.refusal};
-  return {"  " + name, format_seconds(outcome.step_seconds), format_grouped(outcome.tokens_per_s),
-          fmt::format("{:.1f}%", 100 * outcome.mfu),
-          fmt::format("{}{}", resource_name(outcome.bound_by), note.empty() ? "" : "; " + note)};
+  if (!trial.fits()) return {"  " + name, "-", "-", "-", trial.refusal};
+  return {"  " + name, format_seconds(trial.step_seconds), format_grouped(trial.tokens_per_s),
+          fmt::format("{:.1f}%", 100 * trial.mfu),
+          fmt::format("{}{}", resource_name(trial.bound_by), note.empty() ? "" : "; " + note)};
 }
 
-Outcome outcome_of(const Forecast& forecast) {
+Trial trial_of(const Forecast& forecast) {
   const Prediction& p = forecast.prediction;
   return {"", p.simulation.step_seconds, p.tokens_per_s(), p.mfu, p.simulation.bound_by};
 }
@@ -80,7 +80,7 @@ void print_improvements(const Scenario& from, const std::vector<Improvement>& fo
 void print_what_if(const Scenario& scenario, const Forecast& now, const MachineProfile& machine) {
   TextTable table(
       {{"what if"}, {"step", right}, {"tokens/s", right}, {"MFU", right}, {"bound by"}});
-  table.add_row(cells_of("as planned", outcome_of(now), ""));
+  table.add_row(cells_of("as planned", trial_of(now), ""));
   for (const Neighbour& neighbour : what_if_neighbours(scenario, machine))
     table.add_row(cells_of(neighbour.name, try_out(neighbour.scenario, machine), neighbour.note));
   fmt::print("\n{}", table.text());

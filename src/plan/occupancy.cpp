@@ -81,7 +81,7 @@ class Curve {
 struct Cell {
   std::uint64_t offset = 0, bytes = 0;
   // What it holds.
-  TileRef what;
+  TileRef what = {};
   bool is_held = false, was_read = false;
   double begin = 0, end = 0;
 };

@@ -69,9 +69,13 @@ std::string format_seconds(double seconds) {
 }
 
 std::string format_grouped(double value) {
-  std::string digits = fmt::format("{:.0f}", value);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
+  const std::string digits = fmt::format("{:.0f}", value);
+  std::string grouped;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
+    grouped += digits[i];
+  }
+  return grouped;
 }
 
 std::string format_headline(const Prediction& p) {

@@ -158,20 +158,20 @@ Forecast forecast(const Scenario& scenario, const MachineProfile& machine, Proof
   return result;
 }
 
-Outcome try_out(const Scenario& scenario, const MachineProfile& machine) {
-  Outcome outcome;
+Trial try_out(const Scenario& scenario, const MachineProfile& machine) {
+  Trial trial;
   try {
     const Forecast tried = forecast(scenario, machine, Proof::trusted);
-    outcome.step_seconds = tried.prediction.simulation.step_seconds;
-    outcome.tokens_per_s = tried.prediction.tokens_per_s();
-    outcome.mfu = tried.prediction.mfu;
-    outcome.bound_by = tried.prediction.simulation.bound_by;
+    trial.step_seconds = tried.prediction.simulation.step_seconds;
+    trial.tokens_per_s = tried.prediction.tokens_per_s();
+    trial.mfu = tried.prediction.mfu;
+    trial.bound_by = tried.prediction.simulation.bound_by;
   } catch (const OutOfMemory& refusal) {
-    outcome.refusal = "does not fit: " + missing_of(refusal);
+    trial.refusal = "does not fit: " + missing_of(refusal);
   } catch (const ConfigError& refusal) {
-    outcome.refusal = refusal.what();
+    trial.refusal = refusal.what();
   }
-  return outcome;
+  return trial;
 }
 
 }  // namespace strata

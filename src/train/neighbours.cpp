@@ -213,9 +213,9 @@ std::optional<Improvement> best_of(const Family& family, double tokens_per_s,
                                    const MachineProfile& machine) {
   std::optional<Improvement> best;
   for (const Neighbour& member : family.members) {
-    const Outcome outcome = try_out(member.scenario, machine);
-    const double gain = outcome.tokens_per_s / tokens_per_s - 1;
-    if (outcome.fits() && gain > worth_telling && (!best || gain > best->gain + worth_telling))
+    const Trial trial = try_out(member.scenario, machine);
+    const double gain = trial.tokens_per_s / tokens_per_s - 1;
+    if (trial.fits() && gain > worth_telling && (!best || gain > best->gain + worth_telling))
       best = Improvement{member, gain};
   }
   return best;

@@ -258,15 +258,20 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& to
   return run;
 }
 
-PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const PlanChoice& choice,
-                    Proof proof) {
+PlannedRun declare_run(const RunConfig& config, const ProgramVariant& variant) {
   PlannedRun run;
   // Asked for nothing but the scratch they need; one thread is the caller's own.
   run.device_kernels = make_cpu_kernels({.num_threads = 1});
   run.host_kernels = make_cpu_kernels({.num_threads = 1});
   make_model(config, run);
-  run.program = declare_program(config, Purpose::train, *run.model, choice.variant);
+  run.program = declare_program(config, Purpose::train, *run.model, variant);
   make_optimizers(config, run);
+  return run;
+}
+
+PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const PlanChoice& choice,
+                    Proof proof) {
+  PlannedRun run = declare_run(config, choice.variant);
   run.plan = make_plan(run.program, limits, choice.policy);
   if (proof == Proof::verified) check_verified(run.program, run.plan);
   return run;

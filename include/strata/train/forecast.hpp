@@ -35,6 +35,10 @@ Forecast forecast(const Scenario& scenario, const MachineProfile& machine,
                   Proof proof = Proof::verified);
 RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks);
 
+// The fastest that search() finds of the same batch, whatever else the scenario says. Throws
+// OutOfMemory when nothing fits.
+Scenario fastest_scenario(const Scenario& start, const MachineProfile& machine);
+
 // A scenario one change away from another.
 struct Neighbour {
   std::string name;  // "optimizer: gpu 25%, cpu 75%"
@@ -43,13 +47,13 @@ struct Neighbour {
 };
 
 // A neighbour, tried.
-struct Outcome {
+struct Trial {
   std::string refusal;  // "does not fit: cpu: 212 GiB more"; empty: it can run
   double step_seconds = 0, tokens_per_s = 0, mfu = 0;
   Resource bound_by = Resource::compute;
   bool fits() const { return refusal.empty(); }
 };
-Outcome try_out(const Scenario& scenario, const MachineProfile& machine);
+Trial try_out(const Scenario& scenario, const MachineProfile& machine);
 
 // The neighbours that `strata plan --what-if` tabulates: where the optimizer's state lives, larger
 // micro-batches, more of them.

@@ -66,7 +66,8 @@ enum class Proof : std::uint8_t {
   trusted,   // of plans that are only compared
 };
 // A training run by numbers alone: neither threads are started nor memory touched, and nothing but
-// the model's config.json need be here.
+// the model's config.json need be here. The first has no plan yet.
+PlannedRun declare_run(const RunConfig& config, const ProgramVariant& variant);
 PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const PlanChoice& choice,
                     Proof proof);
 PlannedRun plan_run(const RunConfig& config, const MachineProfile& machine);
