@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "core/svg_chart_parts.hpp"
 #include "plan/occupancy.hpp"
@@ -138,8 +139,7 @@ class Row {
   std::array<std::array<double, num_span_kinds>, PicturePage::columns> columns_{};
 };
 
-std::string draw_row(const Row& row, const std::string& name, double share, double y,
-                     std::set<std::size_t>& kinds) {
+std::string draw_row(const Row& row, const std::string& name, double share, double y) {
   std::string drawn =
       fmt::format("<rect class=\"lane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
                   PicturePage::left, svg::number(y), PicturePage::columns, row_height);
@@ -147,12 +147,19 @@ std::string draw_row(const Row& row, const std::string& name, double share, doub
   drawn += svg::label(PicturePage::left - 8, y + 24, svg::Anchor::end,
                       fmt::format("{:.0f}% busy", 100 * share), "faint");
   const auto paths = row.paths(y + row_height);
-  for (std::size_t kind = 0; kind < paths.size(); ++kind) {
-    if (paths[kind].empty()) continue;
-    kinds.insert(kind);
-    drawn += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", span_kind_name(kind), paths[kind]);
-  }
+  for (std::size_t kind = 0; kind < paths.size(); ++kind)
+    if (!paths[kind].empty())
+      drawn += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", span_kind_name(kind), paths[kind]);
   return drawn;
+}
+
+std::vector<LegendEntry> kinds_in(const Program& program, const Schedule& schedule) {
+  std::set<std::size_t> kinds;
+  for (const Op& op : schedule.ops) kinds.insert(kind_of(program, op));
+  std::vector<LegendEntry> entries;
+  for (const std::size_t kind : kinds)
+    entries.push_back({span_kind_text(kind), span_kind_name(kind)});
+  return entries;
 }
 
 Row row_of(const Program& program, const Schedule& schedule, const Simulation& simulation,
@@ -170,23 +177,16 @@ Row row_of(const Program& program, const Schedule& schedule, const Simulation& s
 std::string draw_lanes(const PicturePage& page, const Program& program, const Schedule& schedule,
                        const Simulation& simulation, double& y) {
   std::string drawn = draw_heading("What each lane does", y), lanes;
-  std::set<std::size_t> kinds;
-  const double legend_at = y;
-  const double top = y + 48;  // Two rows of legend at most.
-  y = top;
+  drawn += draw_legend(kinds_in(program, schedule), y);
+  const double top = y += 4;
   for (const auto& [lane, name] : rows) {
     const auto index = static_cast<std::size_t>(lane);
     if (schedule.lanes[index].empty()) continue;
     const double share = simulation.lane_busy[index] / simulation.step_seconds;
-    lanes += draw_row(row_of(program, schedule, simulation, lane), name, share, y, kinds);
+    lanes += draw_row(row_of(program, schedule, simulation, lane), name, share, y);
     y += row_height + row_gap;
   }
-  std::vector<LegendEntry> entries;
-  for (const std::size_t kind : kinds)
-    entries.push_back({span_kind_text(kind), span_kind_name(kind)});
-  double legend_y = legend_at;
-  drawn += draw_legend(entries, legend_y);
-  std::string axis = draw_time_axis(page, top, y);
+  const std::string axis = draw_time_axis(page, top, y);
   return drawn + axis + lanes;
 }
 

@@ -141,7 +141,9 @@ std::string draw_memory(const PicturePage& page, const Program& program, const P
   std::vector<std::uint64_t> below(bins.size(), 0);
   for (std::size_t of = 0; of < num_memory_classes; ++of) drawn += layer(chart, bins, of, below);
   // The words of two lines that are close to each other stay apart: above one, below the other.
-  drawn += level(chart, static_cast<std::uint64_t>(reserved), "reserved", "reserved", "faint", 13);
+  const bool are_close = !limit_is_far && chart.y_of(reserved) - chart.y_of(limit) < 18;
+  drawn += level(chart, static_cast<std::uint64_t>(reserved), "reserved", "reserved", "faint",
+                 are_close ? 13 : -4);
   if (!limit_is_far)
     drawn += level(chart, static_cast<std::uint64_t>(limit), "limit",
                    "limit " + format_bytes(limit_of(plan, tier)), "limit-text", -5);

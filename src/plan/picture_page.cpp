@@ -56,7 +56,7 @@ std::string draw_legend(const std::vector<LegendEntry>& entries, double& y) {
   std::string drawn;
   double x = PicturePage::left;
   for (const LegendEntry& entry : entries) {
-    const double width = swatch + 6 + svg::text_width(entry.name) + 16;
+    const double width = swatch + 6 + svg::text_width(entry.name) + 24;
     if (x + width > PicturePage::width && x > PicturePage::left)
       x = PicturePage::left, y += legend_row;
     drawn += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"{}\"/>\n",

@@ -76,8 +76,8 @@ std::uint64_t state_bytes(const Program& program) {
   std::uint64_t bytes = 0;
   for (const Shard& shard : program.shards)
     if (is_saved_state(shard.role))
-      bytes += static_cast<std::uint64_t>(
-          storage_bytes(shard.dtype, program.whole_elements(shard.id)));
+      bytes +=
+          static_cast<std::uint64_t>(storage_bytes(shard.dtype, program.whole_elements(shard.id)));
   return bytes;
 }
 

@@ -71,9 +71,8 @@ TEST_F(CliPlan, PredictsARunOnAMachineThatIsNotHere) {
 TEST_F(CliPlan, SaysTheSameEachTime) { EXPECT_EQ(plan().out, plan().out); }
 
 TEST_F(CliPlan, TakesItsInputsByNameInAnyOrder) {
-  const ProcessResult named =
-      run({"plan", "--machine", machine, "--config", path("run.yaml"), "--model", path("shape"),
-           "offload.state_slots=5"});
+  const ProcessResult named = run({"plan", "--machine", machine, "--config", path("run.yaml"),
+                                   "--model", path("shape"), "offload.state_slots=5"});
   ASSERT_EQ(named.exit_code, 0) << named.err;
   EXPECT_EQ(named.out, plan({"offload.state_slots=5"}).out);
 }
@@ -120,8 +119,8 @@ TEST_F(CliPlan, FindsAPlanThatIsNoSlower) {
 }
 
 TEST_F(CliPlan, WritesJsonTraceAndPicture) {
-  const ProcessResult result = plan({"--json", path("plan.json"), "--trace", path("trace.json"),
-                                     "--svg", path("plan.svg")});
+  const ProcessResult result =
+      plan({"--json", path("plan.json"), "--trace", path("trace.json"), "--svg", path("plan.svg")});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto json = nlohmann::json::parse(text("plan.json"));
   EXPECT_EQ(json["format"], "strata-plan-1");

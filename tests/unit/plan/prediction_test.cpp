@@ -27,8 +27,8 @@ int add_work(Program& program, double flops) {
 // A toy whose segments have work, its state on NVMe.
 struct Toy {
   Toy() : program(testing::make_toy_program({.micro_batches = 2})) {
-    const int forward = add_work(program, forward_flops), backward = add_work(program, backward_flops),
-              loss = add_work(program, loss_flops);
+    const int forward = add_work(program, forward_flops),
+              backward = add_work(program, backward_flops), loss = add_work(program, loss_flops);
     for (Segment& segment : program.segments) {
       if (segment.kind == SegmentKind::forward) segment.work = forward;
       if (segment.kind == SegmentKind::backward) segment.work = backward;
