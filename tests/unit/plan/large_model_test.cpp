@@ -48,7 +48,7 @@ Program declare(const LargeRun& run) {
   program.tile_elements = run.tile_elements;
   model->declare_state(program, run.micro_batches);
   Sequence train{"train", {}};
-  for (int i = 0; i < run.micro_batches; ++i) model->declare_forward_backward(program, train, i);
+  model->declare_training(program, train, run.micro_batches, {});
   Optimizer::declare({}, program, train);
   program.sequences.push_back(std::move(train));
   return program;
