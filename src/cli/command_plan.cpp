@@ -6,6 +6,8 @@
 #include "cli/run_options.hpp"
 #include "cli/text_file.hpp"
 #include "strata/core/error.hpp"
+#include "strata/io/store/shard_store.hpp"
+#include "strata/topology/topology.hpp"
 #include "strata/train/forecast.hpp"
 
 namespace strata {
@@ -21,10 +23,30 @@ namespace {
            : "nothing near fits: neither other tiers, nor fewer slots, nor a micro-batch of 1"));
 }
 
+// What this machine's memory allows; drives count where the config names some.
+TierLimits limits_here(const RunConfig& config) {
+  const std::uint64_t available = read_topology().available_memory_bytes;
+  TierLimits limits;
+  limits.device_bytes = config.offload.gpu_limit.value_or(available);
+  limits.host_bytes = config.offload.cpu_limit.value_or(available);
+  for (const std::string& path : config.offload.nvme_paths)
+    limits.drive_bytes.push_back(available_drive_bytes(path));
+  limits.drive_weights = config.offload.nvme_weights;
+  return limits;
+}
+
+PlannedRun planned_here(const RunConfig& config) {
+  try {
+    return plan_run(config, Purpose::train);
+  } catch (const OutOfMemory& refusal) {
+    refuse(refusal, {config, plan_choice(config)}, limits_here(config));
+  }
+}
+
 // On this machine nothing but its memory is known: no times.
 int plan_here(const PlanOptions& options) {
   const RunConfig config = plan_config(options, nullptr);
-  const PlannedRun planned = plan_run(config, Purpose::train);
+  const PlannedRun planned = planned_here(config);
   print_plan(config, planned);
   fmt::print("{}\n", format_phases(
                          phase_bytes(planned.program, planned.plan, run_facts(config, planned, 1)),

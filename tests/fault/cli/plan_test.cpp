@@ -179,6 +179,21 @@ TEST_F(CliPlan, NamesTheNearestPlanThatFitsWhenThisDoesNot) {
   EXPECT_EQ(then.exit_code, 0) << then.err;
 }
 
+TEST_F(CliPlan, NamesTheNearestThatFitsThisMachineToo) {
+  std::vector<std::string> words{"plan", "--model", path("shape"), "cutoff_len=64",
+                                 "offload.gpu_limit=500MiB"};
+  const std::vector<std::string> fitting = words;
+  words.push_back("offload.optimizer=gpu");
+  const ProcessResult result = run(words);
+  EXPECT_EQ(result.exit_code, exit_failure);
+  EXPECT_THAT(result.err, HasSubstr("the nearest that fits: "));
+  words = fitting;
+  for (const std::string& word : words_of(after(result.err, "the nearest that fits: ")))
+    words.push_back(word);
+  const ProcessResult then = run(words);
+  EXPECT_EQ(then.exit_code, 0) << then.err;
+}
+
 TEST_F(CliPlan, SaysWhenNothingNearFits) {
   const ProcessResult result = plan({"offload.gpu_limit=1MiB"});
   EXPECT_EQ(result.exit_code, exit_failure);
