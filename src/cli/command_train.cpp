@@ -8,6 +8,7 @@
 #include "cli/run_options.hpp"
 #include "cli/stop_signal.hpp"
 #include "cli/text_file.hpp"
+#include "strata/cli/machine_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/predicted_step.hpp"
@@ -17,7 +18,8 @@ namespace strata {
 namespace {
 
 struct TrainCommand {
-  std::string trace;  // empty: none
+  std::string machine;  // a profile of the machine; empty: none
+  std::string trace;    // empty: none
   std::int64_t trace_steps = 3;
 };
 
@@ -106,30 +108,35 @@ PlannedRun prepare(const RunConfig& config) {
 }
 
 // The machine that the run's steps are predicted for; none: nothing is predicted.
-std::optional<MachineProfile> predicted_machine(const TrainCommand&) { return {}; }
-
-void print_prediction(const PlannedRun& run, const Simulation& predicted, std::int64_t tokens) {
-  fmt::print("step     {}\n",
-             format_prediction(prediction_of(*run.plan.schedule("train"), predicted), tokens));
+std::optional<MachineProfile> predicted_machine(const TrainCommand& command) {
+  if (command.machine.empty()) return {};
+  return read_machine_file(command.machine);
 }
 
-// Before anything is planned: a file that cannot be written should not cost the loading.
+std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run,
+                                  const TrainCommand& command) {
+  std::optional<Simulation> predicted = predict_step(run, predicted_machine(command));
+  if (!predicted) return {};
+  const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
+  fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
+  return predicted;
+}
+
+// Before anything is loaded: a file that cannot be written should not cost the time.
 std::unique_ptr<TraceFile> open_trace(const TrainCommand& command) {
   return command.trace.empty() ? nullptr : std::make_unique<TraceFile>(command.trace);
 }
 
 int train(const RunOptions& options, const TrainCommand& command) {
   const RunConfig config = load_run_config(options);
-  const std::optional<MachineProfile> machine = predicted_machine(command);
+  PlannedRun planned = prepare(config);
   const std::unique_ptr<TraceFile> trace = open_trace(command);
-  Session session(config, prepare(config));
+  const TrainerOptions watched{trace.get(), command.trace_steps, predict(config, planned, command)};
+  Session session(config, std::move(planned));
   session.check_export(export_target(config));
   for (const std::string& note : session.notes()) fmt::print("{}\n", note);
   Progress progress(config.output_dir, terminal_style(stdout), stdout);
-  const TrainerOptions watched{trace.get(), command.trace_steps,
-                               predict_step(session.run(), machine)};
   Trainer trainer(config, session, progress, watched);
-  if (watched.predicted) print_prediction(session.run(), *watched.predicted, step_tokens(config));
   fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
              trainer.steps_per_epoch());
   std::fflush(stdout);
@@ -151,6 +158,8 @@ void add_train(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "Fine-tune a model and export it");
   auto run = add_run_options(*command);
   auto train_command = std::make_shared<TrainCommand>();
+  command->add_option("--machine", train_command->machine,
+                      "Profile of this machine: each step is compared with its prediction");
   command->add_option("--trace", train_command->trace,
                       "Write a Chrome trace of a few steps, for ui.perfetto.dev");
   command

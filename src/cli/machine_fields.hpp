@@ -2,7 +2,7 @@
 // What a machine file holds, each field named once: the reader and the writer both walk these.
 // `Fields` is one of them; the profile is const for the writer.
 
-#include "cli/quantity.hpp"
+#include "quantity.hpp"
 #include "strata/plan/machine.hpp"
 
 namespace strata {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/config_value.hpp"
+#include "config_value.hpp"
 
 namespace strata {
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <span>
+#include <string>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -39,6 +40,7 @@ const QuantityFacts& facts_of(Quantity quantity) {
       {"param/s", "rate of parameters", "2.4 Gparam/s", large_prefixes, 1e16},
       {"s", "time", "5 us", small_prefixes, 60},
       {"", "ratio", "0.8", no_prefix, 10},
+      {"", "count", "16", no_prefix, 1e6},
   };
   return facts[static_cast<std::size_t>(quantity)];
 }
@@ -104,6 +106,10 @@ std::string format_quantity(double value, Quantity quantity) {
     if (parse_quantity(text, quantity) == value) return text;
   }
   return scaled_text(value, {"", 1}, facts);
+}
+
+std::string rounded_quantity(double value, Quantity quantity) {
+  return format_quantity(std::stod(fmt::format("{:.3e}", value)), quantity);
 }
 
 }  // namespace strata

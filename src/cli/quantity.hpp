@@ -15,7 +15,8 @@ enum class Quantity : std::uint8_t {
   flops_per_s,
   params_per_s,
   seconds,
-  ratio,  // has no unit
+  ratio,  // without a unit, as are counts
+  count,
 };
 
 // Reads a number >= 0, in bytes, FLOP, parameters and seconds; a unit is required where the
@@ -25,5 +26,7 @@ double parse_quantity(std::string_view text, Quantity quantity);
 
 // The text with the largest unit that reads back as `value`.
 std::string format_quantity(double value, Quantity quantity);
+// To four digits: "54.8 GB/s".
+std::string rounded_quantity(double value, Quantity quantity);
 
 }  // namespace strata

@@ -60,7 +60,7 @@ class AdamBench {
   explicit AdamBench(const AdamBenchOptions& options)
       : options_(options),
         progress_(options.progress, options.stop),
-        sampler_(options.repeats, progress_),
+        sampler_(options.repeats, progress_, options.pings),
         report_(begin_pass_report(PassBench::adam, options.repeats, sampler_)) {}
 
   PassReport run() {

@@ -84,7 +84,7 @@ class MemoryBench {
   explicit MemoryBench(const MemoryBenchOptions& options)
       : options_(options),
         progress_(options.progress, options.stop),
-        sampler_(options.repeats, progress_),
+        sampler_(options.repeats, progress_, options.pings),
         report_(begin_pass_report(PassBench::memory, options.repeats, sampler_)) {}
 
   PassReport run() {

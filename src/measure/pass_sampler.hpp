@@ -18,7 +18,10 @@ struct TimedPass {
 class PassSampler {
  public:
   // Both must outlive the sampler. `repeats` is at least 1.
-  PassSampler(int repeats, BenchProgress& progress) : repeats_(repeats), progress_(progress) {}
+  PassSampler(int repeats, BenchProgress& progress, Pings pings)
+      : repeats_(repeats), progress_(progress) {
+    if (pings == Pings::taken) cores_ = ping_cores();
+  }
 
   const std::optional<PingCores>& cores() const { return cores_; }
   // Fills the samples of `result`, roofline and pass in turn, after one of each that do not count.
@@ -29,7 +32,7 @@ class PassSampler {
 
   int repeats_;
   BenchProgress& progress_;
-  std::optional<PingCores> cores_ = ping_cores();
+  std::optional<PingCores> cores_;
 };
 
 }  // namespace strata

@@ -55,6 +55,14 @@ Cells row(const Roofline& roofline, std::size_t i) {
   return cells;
 }
 
+// Data, logging and what else comes between a step's result and the next step.
+Cells loop_row(const Roofline& roofline) {
+  Cells cells(roofline.predicted ? 9 : 5, "-");
+  cells.front() = "loop";
+  cells.back() = in_seconds(roofline.measured.loop);
+  return cells;
+}
+
 std::string headline(const Roofline& roofline) {
   const double measured = roofline.measured.seconds;
   std::string text =
@@ -71,15 +79,20 @@ std::string headline(const Roofline& roofline) {
 
 }  // namespace
 
+PerResource<double> waits_by_resource(const std::array<double, num_lanes>& lanes) {
+  PerResource<double> waits{};
+  for (std::size_t lane = 0; lane < num_lanes; ++lane) {
+    const Resource resource = resource_of_lane(static_cast<Lane>(lane));
+    if (resource != Resource::compute) waits[static_cast<std::size_t>(resource)] += lanes[lane];
+  }
+  return waits;
+}
+
 StepUse predicted_use(const Schedule& schedule, const Simulation& simulation) {
   StepUse use;
   use.seconds = simulation.step_seconds;
   use.busy = busy_seconds(schedule, simulation.ops);
-  for (std::size_t lane = 0; lane < num_lanes; ++lane) {
-    const Resource resource = resource_of_lane(static_cast<Lane>(lane));
-    if (resource != Resource::compute)
-      use.waits[static_cast<std::size_t>(resource)] += simulation.compute_waits[lane];
-  }
+  use.waits = waits_by_resource(simulation.compute_waits);
   return use;
 }
 
@@ -88,13 +101,12 @@ Roofline::Prediction prediction_of(const Schedule& schedule, const Simulation& s
 }
 
 std::string format_prediction(const Roofline::Prediction& predicted, std::int64_t tokens) {
-  std::string text = in_seconds(predicted.use.seconds) + " a step";
+  std::string text = in_seconds(predicted.use.seconds) + " predicted";
   if (predicted.use.seconds > 0)
     text += fmt::format(" ({} tok/s)",
                         three_digits(static_cast<double>(tokens) / predicted.use.seconds));
-  return "predicted " + text +
-         fmt::format("; bound {} by {}", in_seconds(predicted.bound_seconds()),
-                     resource_key(predicted.bound_by));
+  return text + fmt::format("; bound {} by {}", in_seconds(predicted.bound_seconds()),
+                            resource_key(predicted.bound_by));
 }
 
 std::string format_roofline(const Roofline& roofline) {
@@ -102,6 +114,7 @@ std::string format_roofline(const Roofline& roofline) {
   TextTable table = make_table(roofline);
   for (std::size_t i = 0; i < num_resources; ++i)
     if (!is_idle(roofline, i)) table.add_row(row(roofline, i));
+  if (roofline.measured.loop > 0) table.add_row(loop_row(roofline));
   return headline(roofline) + table.text();
 }
 

@@ -33,6 +33,7 @@ StepUse UseHistory::median() const {
   StepUse median;
   if (steps_.empty()) return median;
   median.seconds = median_of(steps_, [](const StepUse& use) { return use.seconds; });
+  median.loop = median_of(steps_, [](const StepUse& use) { return use.loop; });
   for (std::size_t i = 0; i < num_resources; ++i) {
     median.busy[i] = median_of(steps_, [i](const StepUse& use) { return use.busy[i]; });
     median.waits[i] = median_of(steps_, [i](const StepUse& use) { return use.waits[i]; });

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "strata/core/clock.hpp"
+#include "train/step_gap.hpp"
 
 namespace strata {
 namespace {
@@ -54,13 +55,13 @@ Named busy_of(const StepTiming& timing) {
 }
 
 // Those that are worth a look: at least a hundredth of the step, and more than 0.00 on the line.
-Named waits_of(const StepTiming& timing, double step_seconds) {
+Named named_waits(const std::array<double, num_lanes>& lanes, double loop, double step_seconds) {
   Named waits;
-  for (int lane = 0; lane < num_lanes; ++lane) {
+  for (std::size_t lane = 0; lane < num_lanes; ++lane) {
     const std::string name = wait_name(static_cast<Lane>(lane));
-    if (!name.empty())
-      add_wait(waits, name, seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]));
+    if (!name.empty()) add_wait(waits, name, lanes[lane]);
   }
+  add_wait(waits, "loop", loop);
   std::erase_if(
       waits, [&](const auto& wait) { return wait.second < std::max(0.01 * step_seconds, 0.005); });
   return waits;
@@ -74,18 +75,6 @@ Named by_resource(Value value) {
     if (const double v = value(i); v > 0)
       named.emplace_back(resource_key(static_cast<Resource>(i)), v);
   return named;
-}
-
-StepUse use_of(const Schedule& schedule, const CompletedStep& step, double step_seconds) {
-  StepUse use;
-  use.seconds = step_seconds;
-  use.busy = busy_seconds(schedule, step.ops);
-  for (std::size_t lane = 0; lane < num_lanes; ++lane) {
-    const Resource resource = resource_of_lane(static_cast<Lane>(lane));
-    if (resource != Resource::compute)
-      use.waits[static_cast<std::size_t>(resource)] += seconds(step.timing.compute_wait_ns[lane]);
-  }
-  return use;
 }
 
 }  // namespace
@@ -105,19 +94,30 @@ void StepRecorder::took(std::int64_t index, double step_seconds) {
 }
 
 void StepRecorder::collect() {
-  while (const auto step = executor_.completed_step(schedule_.name, timing_.index + 1, origin_ns_))
-    note(*step);
+  while (auto step = executor_.completed_step(schedule_.name, timing_.index + 1, origin_ns_))
+    note(std::move(*step));
 }
 
-void StepRecorder::note(const CompletedStep& step) {
+void StepRecorder::note(CompletedStep step) {
   timing_ = step.timing;
-  use_ = use_of(schedule_, step, seconds_of(timing_.index));
+  use_.seconds = seconds_of(timing_.index);
+  use_.busy = busy_seconds(schedule_, step.ops);
+  note_waits(step);
   if (timing_.index >= warm_up_steps) history_.add(use_);
   trace_.step(step);
+  before_ = std::move(step.ops);
+}
+
+void StepRecorder::note_waits(const CompletedStep& step) {
+  const StepGap gap = before_.empty() ? StepGap{} : step_gap(schedule_, before_, step.ops);
+  for (std::size_t lane = 0; lane < num_lanes; ++lane)
+    waits_[lane] = seconds(step.timing.compute_wait_ns[lane]) + gap.lanes[lane];
+  use_.waits = waits_by_resource(waits_);
+  use_.loop = gap.loop;
 }
 
 void StepRecorder::describe(StepReport& report) const {
-  report.waits = waits_of(timing_, report.seconds);
+  report.waits = named_waits(waits_, use_.loop, report.seconds);
   report.busy = busy_of(timing_);
   report.timing_step = timing_.index + 1;
   report.nvme_bytes_read = timing_.nvme_bytes_read;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "strata/runtime/executor.hpp"
 #include "strata/telemetry/progress.hpp"
@@ -27,6 +28,8 @@ class StepRecorder {
   // Looks at the steps that completed since the last call: at most two, whenever one more step's
   // result is there or the executor was drained.
   void collect();
+  // Something else runs between the last step and the next. After a drain and collect().
+  void pause() { before_.clear(); }
   // What is known of the last step that completed; nothing before the first.
   void describe(StepReport& report) const;
 
@@ -35,7 +38,8 @@ class StepRecorder {
   std::string close_trace() { return trace_.close(); }
 
  private:
-  void note(const CompletedStep& step);
+  void note(CompletedStep step);
+  void note_waits(const CompletedStep& step);
   double seconds_of(std::int64_t index) const { return seconds_[slot(index)]; }
   static std::size_t slot(std::int64_t index) { return static_cast<std::size_t>(index % 4); }
 
@@ -47,8 +51,11 @@ class StepRecorder {
   std::optional<Roofline::Prediction> predicted_;
   UseHistory history_;
   std::array<double, 4> seconds_{};  // wall time of the last steps
-  StepTiming timing_;                // of the last complete one
-  StepUse use_;                      // likewise
+  // Of the last complete step.
+  StepTiming timing_;
+  StepUse use_;
+  std::array<double, num_lanes> waits_{};  // of the compute lane, by the lane that was late
+  std::vector<OpTime> before_;             // empty: the next step follows on none
 };
 
 }  // namespace strata

@@ -151,6 +151,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
     if (evaluation_due(step + 1) && !stopping()) {
       session_.executor().drain();
       recorder.collect();
+      recorder.pause();
       Evaluation between;
       evaluate(step + 1, between, stop);
       last = now_ns();

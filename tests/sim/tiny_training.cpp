@@ -118,14 +118,15 @@ PlannedRun plan_here(const RunConfig& config) { return plan_run(config, Purpose:
 
 TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options,
                          const EngineFactory& make_engine,
-                         const std::function<PlannedRun(const RunConfig& config)>& make_plan)
+                         const std::function<PlannedRun(const RunConfig& config)>& make_plan,
+                         const TrainerOptions& watched)
     : config_(std::move(config)), quiet_(std::fopen("/dev/null", "w"), std::fclose) {
   config_.output_dir = fresh_folder("run");
   if (config_.offload.nvme_paths.empty())
     config_.offload.nvme_paths = {config_.output_dir.string()};
   session_ = std::make_unique<Session>(config_, make_plan(config_), options, make_engine);
   progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
-  trainer_ = std::make_unique<Trainer>(config_, *session_, *progress_);
+  trainer_ = std::make_unique<Trainer>(config_, *session_, *progress_, watched);
 }
 
 TrainingRun::~TrainingRun() {

@@ -52,7 +52,8 @@ class TrainingRun {
   explicit TrainingRun(
       RunConfig config, const ExecutorOptions& options = {},
       const EngineFactory& make_engine = make_offload_engine,
-      const std::function<PlannedRun(const RunConfig& config)>& make_plan = plan_here);
+      const std::function<PlannedRun(const RunConfig& config)>& make_plan = plan_here,
+      const TrainerOptions& watched = {});
   ~TrainingRun();
 
   Session& session() { return *session_; }

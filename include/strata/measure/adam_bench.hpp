@@ -18,6 +18,7 @@ struct AdamBenchOptions {
   std::vector<std::int64_t> counts;  // parameters
   std::vector<int> threads;
   int repeats = 7;
+  Pings pings = Pings::taken;
   // Called between samples, from the measuring thread: what is being measured, and the part done.
   std::function<void(const std::string& what, double done)> progress = {};
   const std::atomic<bool>* stop = nullptr;  // set: end early, throw Interrupted

@@ -19,6 +19,7 @@ struct MemoryBenchOptions {
   std::uint64_t array_bytes = 512ull << 20;  // of each of three arrays; should dwarf the caches
   std::vector<int> threads;
   int repeats = 9;
+  Pings pings = Pings::taken;
   // Called between samples, from the measuring thread: what is being measured, and the part done.
   std::function<void(const std::string& what, double done)> progress = {};
   const std::atomic<bool>* stop = nullptr;  // set: end early, throw Interrupted

@@ -14,6 +14,9 @@ namespace strata {
 enum class PassBench : std::uint8_t { memory, adam };
 std::string_view pass_bench_name(PassBench bench);  // "memory"
 
+// Whether the distance of the cores is measured beside each pass, see PassResult::ping_ns.
+enum class Pings : std::uint8_t { taken, none };
+
 // One pass over arrays of `count` elements each.
 struct PassResult {
   std::string pass;  // "triad, streamed"; "adamw bf16/split/q8": gradient, master, moments

@@ -3,6 +3,7 @@
 // use and the exposed waits; with a prediction of the step, also how much of the bound was reached
 // and the prediction beside the measurement. Thread contract: values and pure functions.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,8 +18,12 @@ struct StepUse {
   double seconds = 0;           // from the step before to this one
   PerResource<double> busy{};   // seconds with at least one op under way
   PerResource<double> waits{};  // seconds in which the compute lane waited for it
+  double loop = 0;              // seconds in which it waited for the training loop; never predicted
   bool operator==(const StepUse&) const = default;
 };
+
+// Waits of the compute lane, told by lane; not those for itself.
+PerResource<double> waits_by_resource(const std::array<double, num_lanes>& lanes);
 
 StepUse predicted_use(const Schedule& schedule, const Simulation& simulation);
 
@@ -53,7 +58,7 @@ struct Roofline {
 
 Roofline::Prediction prediction_of(const Schedule& schedule, const Simulation& simulation);
 
-// "predicted 2.31 s a step (812 tok/s); bound 2.02 s by nvme_read", for before the run.
+// "2.31 s predicted (812 tok/s); bound 2.02 s by nvme_read", for before the run.
 std::string format_prediction(const Roofline::Prediction& predicted, std::int64_t tokens);
 // A headline and a table by resource; empty when no step was measured.
 std::string format_roofline(const Roofline& roofline);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "strata/core/bytes.hpp"
@@ -72,11 +73,9 @@ class HostDevice final : public Device {
 
   void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
             Stream&) override {
-    const std::int64_t start = now_ns();
+    const std::int64_t end = reserve(kind, bytes);
     std::memcpy(target, source, bytes);
-    const double rate = link_rate(kind);
-    if (rate > 0)
-      wait_until(start + static_cast<std::int64_t>(static_cast<double>(bytes) / rate * 1e9));
+    wait_until(end);
   }
 
  private:
@@ -85,11 +84,24 @@ class HostDevice final : public Device {
     if (kind == CopyKind::device_to_host) return options_.device_to_host_bytes_per_s;
     return 0;
   }
+  // When a link of the stated rate is through with this copy: lanes that use one direction at a
+  // time take turns on it.
+  std::int64_t reserve(CopyKind kind, std::uint64_t bytes) {
+    const double rate = link_rate(kind);
+    if (rate <= 0) return 0;
+    const auto taken = static_cast<std::int64_t>(static_cast<double>(bytes) / rate * 1e9);
+    std::lock_guard lock(links_);
+    std::int64_t& free = kind == CopyKind::host_to_device ? up_free_ns_ : down_free_ns_;
+    free = std::max(free, now_ns()) + taken;
+    return free;
+  }
   static void wait_until(std::int64_t end_ns) {
     const std::int64_t left = end_ns - now_ns();
     if (left > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(left));
   }
   HostDeviceOptions options_;
+  std::mutex links_;
+  std::int64_t up_free_ns_ = 0, down_free_ns_ = 0;  // guarded by links_
   std::uint64_t allocated_ = 0;  // Slabs live as long as the run: never given back.
 };
 

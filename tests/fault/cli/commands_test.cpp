@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "fault/cli/cli_fixture.hpp"
@@ -153,6 +154,24 @@ TEST_F(CliTest, WritesOneJsonObjectPerLineOfMetrics) {
   }
   EXPECT_THAT(steps, ElementsAre(1, 2, 3));
   EXPECT_THAT(evaluations, ElementsAre(0, 2, 3));
+}
+
+TEST_F(CliTest, WritesATraceAndWhatWasReached) {
+  make_inputs();
+  if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
+  std::vector<std::string> traced = train({"max_steps=5"});
+  for (const std::string& word : {std::string("--trace"), path("trace.json").string(),
+                                  std::string("--trace-steps"), std::string("2")})
+    traced.push_back(word);
+  const ProcessResult result = run(traced);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("measured (median of 3)"));
+  EXPECT_THAT(result.out, HasSubstr("\nnvme_read "));
+  EXPECT_THAT(result.out, HasSubstr("trace    " + path("trace.json").string()));
+  std::set<std::string> steps;
+  for (const nlohmann::json& event : nlohmann::json::parse(text("trace.json")))
+    if (event["ph"] == "X") steps.insert(event["args"]["step"].get<std::string>());
+  EXPECT_THAT(steps, ElementsAre("3", "4"));
 }
 
 TEST_F(CliTest, ExportsInAnotherDtypeAndShardSize) {

@@ -94,6 +94,15 @@ TEST_F(CliRefusal, RefusesAnExportFolderThatExists) {
   EXPECT_THAT(names_in("taken"), IsEmpty());
 }
 
+TEST_F(CliRefusal, NamesATraceThatCannotBeWritten) {
+  std::vector<std::string> traced = train();
+  traced.insert(traced.end(), {"--trace", path("absent/trace.json").string()});
+  const ProcessResult result = run(traced);
+  EXPECT_EQ(result.exit_code, exit_failure);
+  EXPECT_THAT(result.err, HasSubstr("absent/trace.json"));
+  expect_no_trace();
+}
+
 TEST_F(CliRefusal, NamesADriveThatIsNotThere) {
   expect_refused({"offload.nvme_paths=" + path("absent").string()}, exit_usage,
                  AllOf(HasSubstr("offload.nvme_paths"), HasSubstr("absent is not a directory")));

@@ -150,7 +150,7 @@ TEST(FormatRoofline, IsEmptyWithoutAStep) { EXPECT_EQ(format_roofline({}), ""); 
 
 TEST(FormatPrediction, SaysWhatBoundsTheStep) {
   EXPECT_EQ(format_prediction(*measured_and_predicted().predicted, 1024),
-            "predicted 2.00 s a step (512 tok/s); bound 1.88 s by compute");
+            "2.00 s predicted (512 tok/s); bound 1.88 s by compute");
 }
 
 }  // namespace

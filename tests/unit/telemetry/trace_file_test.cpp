@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -108,6 +111,22 @@ TEST_F(TraceFileTest, FlushesByItselfOnceThereIsMuch) {
   EXPECT_GT(in_file, 10'000u);
   trace.close();
   EXPECT_EQ(events().size(), 20'000u);
+}
+
+TEST_F(TraceFileTest, IsValidWithWhatWasFlushedWhenItsProcessIsKilled) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    TraceFile trace(path_);
+    trace.counter(0, "flushed", 1, 0);
+    trace.flush();
+    trace.counter(0, "buffered", 2, 0);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(events().size(), 1u);
+  EXPECT_EQ(events()[0]["name"], "flushed");
 }
 
 TEST_F(TraceFileTest, ReplacesALongerFile) {

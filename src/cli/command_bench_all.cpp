@@ -1,0 +1,106 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+
+#include "cli/bench_watch.hpp"
+#include "cli/command_bench.hpp"
+#include "cli/machine_values.hpp"
+#include "cli/text_file.hpp"
+#include "strata/cli/machine_file.hpp"
+#include "strata/core/error.hpp"
+#include "strata/measure/machine_bench.hpp"
+
+namespace strata {
+namespace {
+
+struct Options {
+  MachineBenchOptions bench;
+  std::string profile, json, gpu_limit, size = "256MiB", nvme_size = "1GiB";
+  double count = 0;
+};
+
+MachineBenchOptions bench_options(const Options& options) {
+  MachineBenchOptions bench = options.bench;
+  bench.command = "strata bench all";
+  bench.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  bench.array_bytes = option_bytes("--size", options.size);
+  bench.nvme_bytes = option_bytes("--nvme-size", options.nvme_size);
+  if (!options.gpu_limit.empty()) bench.gpu_limit = option_bytes("--gpu-limit", options.gpu_limit);
+  if (!(options.count >= 1 && options.count <= 1e12))
+    throw ConfigError(fmt::format("--count {}: 1 to 1e12 are possible", options.count));
+  bench.parameters = static_cast<std::int64_t>(options.count);
+  return bench;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  replace_text_file(path, text);
+  fmt::print("\nwrote {}\n", path);
+}
+
+int bench_all_command(const Options& options) {
+  check_target(options.profile);
+  check_target(options.json);
+  MachineBenchOptions bench = bench_options(options);
+  const StopSignal signal("\nstopping; a second signal ends at once and leaves files behind\n");
+  MachineProfile machine;
+  const int code = measure_watched(signal, "; nothing is written", [&](const BenchWatch& watch) {
+    bench.progress = watch.progress;
+    bench.stop = watch.stop;
+    machine = bench_machine(bench);
+  });
+  if (code != 0) return code;
+  fmt::print("{}", machine_table(machine));
+  write_file(options.profile, machine_file_text(machine));
+  write_file(options.json, machine_json(machine));
+  return 0;
+}
+
+void add_options(CLI::App& command, Options& o) {
+  MachineBenchOptions& bench = o.bench;
+  o.count = static_cast<double>(bench.parameters);
+  command.add_option("--write-profile", o.profile, "Write the machine profile to this YAML file");
+  command.add_option("--json", o.json, "Write the values and their sources to this file");
+  command
+      .add_option("--nvme-path", bench.nvme_paths,
+                  "Directory on a drive to be measured; once per drive; default: no drives")
+      ->allow_extra_args(false);
+  command.add_option("--gpu-limit", o.gpu_limit,
+                     "Memory of the host standing in for an accelerator; default: half of what "
+                     "is free");
+  command.add_option("--ranks", bench.ranks, "Ranks of a run; above 1 collectives are measured")
+      ->capture_default_str();
+  command.add_option("--threads", bench.num_threads, "Threads; default: one per usable core");
+  command.add_option("--repeats", bench.repeats, "Samples of each measurement")
+      ->capture_default_str();
+  command.add_option("--widths", bench.widths, "Hidden sizes of models whose products are timed")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--tokens", bench.tokens, "Tokens of a product")->capture_default_str();
+  command
+      .add_option("--attention-tokens", bench.attention_tokens, "Tokens that attention is timed on")
+      ->capture_default_str();
+  command.add_option("--count", o.count, "Parameters of the optimizer's passes")
+      ->capture_default_str();
+  command.add_option("--size", o.size, "Size of the arrays of memory's passes, and of copies")
+      ->capture_default_str();
+  command.add_option("--nvme-size", o.nvme_size, "Size of a file; two per drive")
+      ->capture_default_str();
+  command.add_option("--nvme-duration", bench.nvme_seconds, "Seconds of each sample of a drive")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_bench_all(CLI::App& bench, Action& action) {
+  CLI::App* command = bench.add_subcommand(
+      "all", "Everything a plan asks of a machine, as a machine profile: about a minute");
+  auto options = std::make_shared<Options>();
+  add_options(*command, *options);
+  command->callback(
+      [&action, options] { action = [options] { return bench_all_command(*options); }; });
+}
+
+}  // namespace strata

@@ -1,0 +1,132 @@
+#include "strata/measure/machine_bench.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "src/measure/compute_bench.hpp"
+#include "strata/core/error.hpp"
+#include "strata/topology/topology.hpp"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+
+MachineBenchOptions tiny() {
+  MachineBenchOptions options;
+  options.command = "a test";
+  options.date = "2026-01-02";
+  options.num_threads = 1;
+  options.repeats = 1;
+  options.gpu_limit = 64 << 20;
+  options.widths = {64, 16};
+  options.tokens = 16;
+  options.attention_tokens = 32;
+  options.parameters = 8192;
+  options.array_bytes = 1 << 20;
+  return options;
+}
+
+void expect_rate(double rate, const char* what) {
+  EXPECT_TRUE(std::isfinite(rate) && rate > 0) << what << " " << rate;
+}
+
+void expect_rates(const std::vector<MatmulRate>& rates) {
+  ASSERT_EQ(rates.size(), 4u);
+  double before = 0;
+  for (const MatmulRate& rate : rates) {
+    expect_rate(rate.flops_per_s, "product");
+    EXPECT_GT(rate.flops, before);
+    before = rate.flops;
+  }
+}
+
+TEST(MachineBench, FillsEveryPartOfAProfile) {
+  MachineBenchOptions options = tiny();
+  options.ranks = 2;
+  const MachineProfile machine = bench_machine(options);
+  EXPECT_FALSE(machine.name.empty());
+  EXPECT_EQ(machine.ranks, 2);
+  EXPECT_EQ(machine.accelerator.memory_bytes, 32u << 20);
+  expect_rates(machine.accelerator.bf16);
+  expect_rates(machine.accelerator.f32);
+  expect_rate(machine.accelerator.peak_flops_per_s, "peak");
+  expect_rate(machine.accelerator.memory_bytes_per_s, "device memory");
+  expect_rate(machine.accelerator.attention_efficiency, "attention");
+  expect_rate(machine.accelerator.seconds_per_call, "call");
+  expect_rate(machine.link.up_bytes_per_s, "up");
+  expect_rate(machine.link.down_bytes_per_s, "down");
+  expect_rate(machine.link.both_bytes_per_s, "both");
+  EXPECT_LE(machine.link.both_bytes_per_s,
+            machine.link.up_bytes_per_s + machine.link.down_bytes_per_s);
+  EXPECT_GT(machine.host.memory_bytes, 0u);
+  EXPECT_EQ(machine.host.cores, read_topology().usable_cores);
+  expect_rate(machine.host.memory_bytes_per_s, "memory");
+  EXPECT_EQ(machine.host.updates.size(), 12u);
+  for (const auto& [layout, update] : machine.host.updates)
+    expect_rate(update.params_per_s, layout.c_str());
+  expect_rate(machine.comm.gather_bytes_per_s, "gather");
+  expect_rate(machine.comm.reduce_bytes_per_s, "reduce");
+  expect_rate(machine.comm.seconds_per_call, "barrier");
+  EXPECT_THAT(machine.sources.at("link.up_bytes_per_s"),
+              HasSubstr("measured 2026-01-02 by a test: "));
+}
+
+TEST(MachineBench, OfOneRankMeasuresNoCollectivesAndTellsOfItsProgress) {
+  MachineBenchOptions options = tiny();
+  double before = 0;
+  options.progress = [&](const std::string&, double done) {
+    EXPECT_GE(done, before - 1e-12);
+    EXPECT_LE(done, 1 + 1e-12);
+    before = done;
+  };
+  const MachineProfile machine = bench_machine(options);
+  EXPECT_GT(before, 0.5);
+  EXPECT_EQ(machine.comm.gather_bytes_per_s, 0);
+  EXPECT_FALSE(machine.sources.contains("comm.gather_bytes_per_s"));
+}
+
+TEST(MachineBench, EndsEarlyWhenAsked) {
+  MachineBenchOptions options = tiny();
+  const std::atomic<bool> stop{true};
+  options.stop = &stop;
+  EXPECT_THROW(bench_machine(options), Interrupted);
+}
+
+TEST(MachineBench, RefusesOptionsOutOfRange) {
+  const auto refused = [](auto change) {
+    MachineBenchOptions options = tiny();
+    change(options);
+    EXPECT_THROW(bench_machine(options), ConfigError);
+  };
+  refused([](MachineBenchOptions& o) { o.widths = {}; });
+  refused([](MachineBenchOptions& o) { o.widths = {0}; });
+  refused([](MachineBenchOptions& o) { o.ranks = 0; });
+  refused([](MachineBenchOptions& o) { o.repeats = 0; });
+  refused([](MachineBenchOptions& o) { o.tokens = 0; });
+  refused([](MachineBenchOptions& o) { o.gpu_limit = 0; });
+  refused([](MachineBenchOptions& o) { o.gpu_limit = std::uint64_t{1} << 60; });
+  refused([](MachineBenchOptions& o) { o.nvme_paths = {"/dev/shm/no-such-folder"}; });
+}
+
+TEST(ProductSizes, RiseAndAreAllDifferent) {
+  const std::vector<std::int64_t> widths{64, 48, 64};
+  const std::vector<ProductSize> sizes = product_sizes(widths, 8);
+  ASSERT_EQ(sizes.size(), 4u);
+  for (std::size_t i = 1; i < sizes.size(); ++i) EXPECT_GT(sizes[i].flops(), sizes[i - 1].flops());
+}
+
+TEST(RateAt, LiesBetweenItsNeighboursOverTheLogarithm) {
+  const std::vector<MatmulRate> rates{{1e6, 10}, {1e8, 30}};
+  EXPECT_EQ(rate_at(rates, 1), 10);
+  EXPECT_EQ(rate_at(rates, 1e6), 10);
+  EXPECT_NEAR(rate_at(rates, 1e7), 20, 1e-9);
+  EXPECT_EQ(rate_at(rates, 1e8), 30);
+  EXPECT_EQ(rate_at(rates, 1e20), 30);
+}
+
+}  // namespace
+}  // namespace strata
