@@ -63,6 +63,10 @@ class HfWeights {
   std::unique_ptr<Impl> impl_;
 };
 
+// The most elements that a read or a TensorSource is asked for at once, in buffers of their own.
+inline constexpr std::int64_t tensor_read_elements = std::int64_t{1} << 18;
+inline constexpr std::int64_t tensor_source_elements = std::int64_t{1} << 20;
+
 // Gives elements [first, first + bytes/dtype) of tensor `name` in `dtype`, to an export.
 using TensorSource = std::function<void(const std::string& name, std::int64_t first, DType dtype,
                                         std::span<std::byte> target)>;
