@@ -109,15 +109,11 @@ void Estimator::add_sum(Tier home, double contributed, double sum, int contribut
 }
 
 void Estimator::add_boundaries(const Policy& policy, ResourceLoad& load) const {
-  const auto tiers = place_boundaries(
-      outline_, policy.fractions[static_cast<std::size_t>(Role::activation)]);
-  for (const BoundaryTensor& tensor : outline_.boundaries) {
-    if (tensor.role != Role::activation) continue;
-    const Tier home = tiers.at(tensor.block);
-    const auto bytes = static_cast<double>(tensor.bytes);
-    take_back(home, Tier::device, bytes, load);
-    bring(home, Tier::device, bytes * tensor.late_reads, load);
-  }
+  const BoundaryDemand& demand = outline_.boundary_demand(policy);
+  load.down(demand.down);
+  load.up(demand.up);
+  load.nvme_write(demand.nvme_written);
+  load.nvme_read(demand.nvme_read);
 }
 
 ResourceLoad Estimator::state_load(const Pieces& pieces) const {
@@ -192,14 +188,6 @@ std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& 
                            : Tier::host;
   }
   return placed;
-}
-
-std::map<int, Tier> place_boundaries(const StepOutline& outline, const TierFractions& fractions) {
-  Spread spread({fractions.device, fractions.host, fractions.nvme});
-  std::map<int, Tier> tiers;
-  for (const auto& [block, bytes] : outline.boundary_bytes)
-    tiers[block] = static_cast<Tier>(spread.next(bytes));
-  return tiers;
 }
 
 }  // namespace strata

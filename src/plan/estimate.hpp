@@ -25,9 +25,6 @@ struct PlacedPiece {
 };
 std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& policy);
 
-// The tier of each block's boundary activations.
-std::map<int, Tier> place_boundaries(const StepOutline& outline, const TierFractions& fractions);
-
 // Homes and slots in bytes, as Layout would cut them.
 std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
                                               const std::vector<PlacedPiece>& pieces);

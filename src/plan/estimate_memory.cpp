@@ -134,37 +134,22 @@ class MemoryEstimate {
     }
   }
 
-  // Memory is shared among tensors that are not live together.
   void boundary_homes() {
-    const auto tiers = place_boundaries(
-        outline_, policy_.fractions[static_cast<std::size_t>(Role::activation)]);
-    std::map<std::pair<Tier, std::uint64_t>, std::map<std::size_t, int>> changes;
-    for (const BoundaryTensor& tensor : outline_.boundaries) {
-      const Tier tier = tensor.role == Role::activation ? tiers.at(tensor.block) : Tier::device;
-      auto& of_size = changes[{tier, tensor.bytes}];
-      ++of_size[tensor.first];
-      --of_size[tensor.last];
-      on_nvme_ |= tier == Tier::nvme;
-    }
-    for (const auto& [key, of_size] : changes) {
-      int live = 0, most = 0;
-      for (const auto& [at, change] : of_size) most = std::max(most, live += change);
-      on(bytes_, key.first) += static_cast<double>(key.second) * most;
-    }
+    const BoundaryDemand& demand = outline_.boundary_demand(policy_);
+    for (std::size_t tier = 0; tier < num_tiers; ++tier) bytes_[tier] += demand.homes[tier];
   }
 
   void boundary_slots() {
-    const auto activation = static_cast<double>(outline_.activation_slot);
-    on(bytes_, Tier::device) += activation * policy_.activation_slots +
-                                static_cast<double>(outline_.passing_slots);
-    if (on_nvme_) on(bytes_, Tier::host) += activation * policy_.activation_slots;
+    const auto slots =
+        static_cast<double>(outline_.activation_slot) * policy_.activation_slots;
+    on(bytes_, Tier::device) += slots + static_cast<double>(outline_.passing_slots);
+    if (outline_.boundary_demand(policy_).nvme_written > 0) on(bytes_, Tier::host) += slots;
   }
 
   const StepOutline& outline_;
   const Policy& policy_;
   const std::vector<PlacedPiece>& pieces_;
   Movement movement_;
-  bool on_nvme_ = false;
   Bytes bytes_{};
 };
 

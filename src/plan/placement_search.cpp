@@ -19,10 +19,10 @@ Judged PlacementSearch::fitted(const Policy& start) const {
   return at;
 }
 
-Judged PlacementSearch::best_from(const Policy& start) const {
+Judged PlacementSearch::best_from(const Policy& start, double finest) const {
   Judged at = fitted(start);
   for (double amount : moves_.amounts())
-    while (improve(at, amount)) {
+    while ((amount >= finest || amount == moves_.amounts().front()) && improve(at, amount)) {
     }
   return at;
 }

@@ -4,6 +4,7 @@
 #include <deque>
 #include <limits>
 
+#include "plan/spread.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
@@ -11,7 +12,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t memory_alignment = 4096;
-constexpr std::int64_t most_pieces = 256;
+constexpr std::int64_t most_pieces = 128;
 
 bool is_state(Role role) { return static_cast<int>(role) < num_state_roles; }
 
@@ -23,6 +24,16 @@ const Sequence& train_sequence(const Program& program) {
   const Sequence* train = program.sequence("train");
   if (train == nullptr) throw ConfigError("the program has no training step to place");
   return *train;
+}
+
+// Each block's tensors of one role live together.
+std::map<int, Tier> place_boundaries(const StepOutline& outline, Role role,
+                                     const TierFractions& fractions) {
+  Spread spread({fractions.device, fractions.host, fractions.nvme});
+  std::map<int, Tier> tiers;
+  for (const auto& [key, bytes] : outline.boundary_bytes)
+    if (key.first == role) tiers[key.second] = static_cast<Tier>(spread.next(bytes));
+  return tiers;
 }
 
 std::uint64_t aligned(std::int64_t bytes) {
@@ -156,10 +167,9 @@ void StepOutline::outline_boundaries(const Program& program) {
     for (const Use& use : program.segment(segments[at]).uses) {
       const Shard& shard = program.shard(use.shard);
       if (shard.role != Role::activation && shard.role != Role::saved) continue;
-      if (shard.role == Role::activation) {
-        boundary_bytes[shard.block] = static_cast<std::uint64_t>(shard.bytes());
+      boundary_bytes[{shard.role, shard.block}] = static_cast<std::uint64_t>(shard.bytes());
+      if (shard.role == Role::activation)
         activation_slot = std::max(activation_slot, aligned(shard.bytes()));
-      }
       const auto [found, is_new] = seen.try_emplace(
           use.shard, BoundaryTensor{shard.role, shard.block, aligned(shard.bytes()), at, at, 0});
       BoundaryTensor& tensor = found->second;
@@ -254,6 +264,45 @@ std::vector<int> StepOutline::count_fetches(int weight_slots) const {
     if (ring.size() > slots) ring.pop_front();
   }
   return counts;
+}
+
+const BoundaryDemand& StepOutline::boundary_demand(const Policy& policy) const {
+  const TierFractions& passed = policy.fractions[static_cast<std::size_t>(Role::activation)];
+  const TierFractions& saved = policy.fractions[static_cast<std::size_t>(Role::saved)];
+  const std::array<double, 4> key{passed.device, passed.nvme, saved.device, saved.nvme};
+  auto found = boundary_demands_.find(key);
+  if (found == boundary_demands_.end())
+    found = boundary_demands_.emplace(key, count_boundaries(policy)).first;
+  return found->second;
+}
+
+// Memory is shared among tensors of one size that are not live together.
+BoundaryDemand StepOutline::count_boundaries(const Policy& policy) const {
+  BoundaryDemand demand;
+  std::map<Role, std::map<int, Tier>> tiers;
+  for (const Role role : {Role::activation, Role::saved})
+    tiers[role] =
+        place_boundaries(*this, role, policy.fractions[static_cast<std::size_t>(role)]);
+  std::map<std::pair<Tier, std::uint64_t>, std::map<std::size_t, int>> changes;
+  for (const BoundaryTensor& tensor : boundaries) {
+    const Tier tier = tiers.at(tensor.role).at(tensor.block);
+    auto& of_size = changes[{tier, tensor.bytes}];
+    ++of_size[tensor.first];
+    --of_size[tensor.last];
+    if (tier == Tier::device) continue;
+    const auto bytes = static_cast<double>(tensor.bytes);
+    demand.down += bytes;
+    demand.up += bytes * tensor.late_reads;
+    if (tier != Tier::nvme) continue;
+    demand.nvme_written += bytes;
+    demand.nvme_read += bytes * tensor.late_reads;
+  }
+  for (const auto& [key, of_size] : changes) {
+    int live = 0, most = 0;
+    for (const auto& [at, change] : of_size) most = std::max(most, live += change);
+    demand.homes[static_cast<std::size_t>(key.first)] += static_cast<double>(key.second) * most;
+  }
+  return demand;
 }
 
 }  // namespace strata

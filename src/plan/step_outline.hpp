@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "strata/plan/plan.hpp"
@@ -44,6 +45,12 @@ struct BoundaryTensor {
   int late_reads = 0;               // by others than the next segment
 };
 
+// What the boundary tensors ask for under one placement, in bytes.
+struct BoundaryDemand {
+  std::array<double, num_tiers> homes{};  // at their peak
+  double down = 0, up = 0, nvme_written = 0, nvme_read = 0;
+};
+
 // Bytes of one role, all tiles together.
 struct RoleOutline {
   double bytes = 0;
@@ -57,6 +64,7 @@ struct StepOutline {
 
   // How often each block's weights are brought to the device in a step, with so many slots.
   const std::vector<int>& fetches(int weight_slots) const;
+  const BoundaryDemand& boundary_demand(const Policy& policy) const;
   // The share of the model's flops in the forward passes that begin the step and in the backward
   // passes that end it: what updates can hide under.
   double first_forward = 0, last_backward = 0;
@@ -70,7 +78,7 @@ struct StepOutline {
   std::vector<BlockOutline> blocks;
   std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes;  // by slot bytes
   std::vector<BoundaryTensor> boundaries;
-  std::map<int, std::uint64_t> boundary_bytes;  // of activations, by block
+  std::map<std::pair<Role, int>, std::uint64_t> boundary_bytes;  // of one tensor of a block
   std::uint64_t activation_slot = 0;
   std::uint64_t passing_slots = 0;  // of activation gradients and inputs, all together
   std::uint64_t contribution_tile = 0;  // largest tile of a contribution, aligned
@@ -88,9 +96,12 @@ struct StepOutline {
   void outline_fixed(const Program& program);
   void outline_work(const Program& program);
   std::vector<int> count_fetches(int weight_slots) const;
+  BoundaryDemand count_boundaries(const Policy& policy) const;
 
   std::vector<int> weight_reads_;  // blocks, in order of reading
+  // Remembered, as many policies agree in them.
   mutable std::map<int, std::vector<int>> fetches_;
+  mutable std::map<std::array<double, 4>, BoundaryDemand> boundary_demands_;
 };
 
 }  // namespace strata
