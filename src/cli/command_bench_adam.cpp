@@ -76,10 +76,13 @@ std::vector<std::int64_t> counts_of(const Options& options,
   return counts;
 }
 
+// That of the layers: a tied embedding's gradient is a sum, and so fp32, in any run.
 AdamLayout layout_of(const RunConfig& config) {
   const OptimizerConfig optimizer = optimizer_config(config);
+  const bool is_sum = config.gradient_accumulation_steps > 1;
+  const DType gradient = config.bf16 && !is_sum ? DType::bf16 : DType::f32;
   const DType master = state_shards(optimizer).front().dtype;
-  return {optimizer.rule, DType::f32, master, optimizer.moments};
+  return {optimizer.rule, gradient, master, optimizer.moments};
 }
 
 UpdateDemand demand_of(const Options& options) {

@@ -257,14 +257,6 @@ class LayerBackward {
   const LayerBackwardArgs& args_;
 };
 
-double attention_projection_flops(const Dims& n) {
-  return 2 * product_flops(n.t, n.q * n.d, n.h) + 2 * product_flops(n.t, n.g * n.d, n.h);
-}
-double gate_up_flops(const Dims& n) { return 2 * product_flops(n.t, n.f, n.h); }
-double down_flops(const Dims& n) { return product_flops(n.t, n.h, n.f); }
-// One [t, t] product of every head; a causal one needs half of it.
-double causal_product_flops(const Dims& n) { return product_flops(n.t, n.t, n.q * n.d) / 2; }
-
 }  // namespace
 
 DecoderLayer::DecoderLayer(const Dims& dims, const LayerLayout& layout,
@@ -274,23 +266,16 @@ DecoderLayer::DecoderLayer(const Dims& dims, const LayerLayout& layout,
       inverse_frequencies_(std::move(inverse_frequencies)),
       kernels_(kernels) {}
 
-SegmentCost DecoderLayer::forward_cost() const {
+std::uint64_t DecoderLayer::forward_scratch_bytes() const {
   ScratchArena counter;
   carve_forward(counter, dims_, kernels_);
-  const double linear =
-      attention_projection_flops(dims_) + gate_up_flops(dims_) + down_flops(dims_);
-  return {counter.peak_bytes(), linear + 2 * causal_product_flops(dims_)};
+  return counter.peak_bytes();
 }
 
-SegmentCost DecoderLayer::backward_cost() const {
+std::uint64_t DecoderLayer::backward_scratch_bytes() const {
   ScratchArena counter;
   carve_backward(counter, dims_, kernels_);
-  // Recomputed once and then two products each; down_proj is not recomputed. Attention: two
-  // products of the forward, then the scores again and the gradients of probabilities, queries,
-  // keys and values.
-  const double linear =
-      3 * (attention_projection_flops(dims_) + gate_up_flops(dims_)) + 2 * down_flops(dims_);
-  return {counter.peak_bytes(), linear + 7 * causal_product_flops(dims_)};
+  return counter.peak_bytes();
 }
 
 void DecoderLayer::forward(const LayerForwardArgs& args, std::span<std::byte> scratch,

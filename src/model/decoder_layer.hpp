@@ -34,8 +34,8 @@ class DecoderLayer {
   DecoderLayer(const Dims& dims, const LayerLayout& layout, std::vector<float> inverse_frequencies,
                Kernels& kernels);
 
-  SegmentCost forward_cost() const;
-  SegmentCost backward_cost() const;
+  std::uint64_t forward_scratch_bytes() const;
+  std::uint64_t backward_scratch_bytes() const;
 
   void forward(const LayerForwardArgs& args, std::span<std::byte> scratch, Stream& stream) const;
   void backward(const LayerBackwardArgs& args, std::span<std::byte> scratch, Stream& stream) const;

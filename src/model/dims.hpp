@@ -1,6 +1,5 @@
 #pragma once
-// The sizes of one micro-batch through one model, by the letters of kernels.hpp, and what a segment
-// costs.
+// The sizes of one micro-batch through one model, by the letters of kernels.hpp.
 
 #include <cstdint>
 
@@ -19,15 +18,5 @@ struct Dims {
   DType dtype = DType::bf16;
   float epsilon = 1e-5f;
 };
-
-struct SegmentCost {
-  std::uint64_t scratch_bytes = 0;
-  double flops = 0;
-};
-
-// Multiplications and additions of an [m, k] by [k, n] product.
-constexpr double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-}
 
 }  // namespace strata

@@ -78,16 +78,16 @@ LlamaHead::LossScratch LlamaHead::carve_loss(ScratchArena& arena) const {
   return scratch;
 }
 
-SegmentCost LlamaHead::score_cost() const {
+std::uint64_t LlamaHead::score_scratch_bytes() const {
   ScratchArena counter;
   carve_score(counter);
-  return {counter.peak_bytes(), product_flops(dims_.t, dims_.v, dims_.h)};
+  return counter.peak_bytes();
 }
 
-SegmentCost LlamaHead::loss_cost() const {
+std::uint64_t LlamaHead::loss_scratch_bytes() const {
   ScratchArena counter;
   carve_loss(counter);
-  return {counter.peak_bytes(), 3 * product_flops(dims_.t, dims_.v, dims_.h)};
+  return counter.peak_bytes();
 }
 
 void LlamaHead::score(const ScoreArgs& args, std::span<std::byte> memory, Stream& stream) const {

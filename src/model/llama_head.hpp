@@ -39,8 +39,8 @@ class LlamaHead {
   // `chunk_tokens` 0: a chunk of logits stays near 64 MiB.
   LlamaHead(const Dims& dims, std::int64_t chunk_tokens, Kernels& kernels);
 
-  SegmentCost score_cost() const;
-  SegmentCost loss_cost() const;
+  std::uint64_t score_scratch_bytes() const;
+  std::uint64_t loss_scratch_bytes() const;
 
   void score(const ScoreArgs& args, std::span<std::byte> scratch, Stream& stream) const;
   void loss(const LossArgs& args, std::span<std::byte> scratch, Stream& stream) const;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "strata/core/error.hpp"
@@ -63,6 +62,8 @@ void declare_group(const LlamaDeclaration& model, Program& program, Sequence& se
 
 void declare_state(const LlamaDeclaration& model, Program& program, int micro_batches) {
   program.contribution_dtype = model.dims.dtype;
+  ensure(program.works.empty());  // Segments find theirs by LlamaSegment.
+  for (const SegmentCost& cost : model.costs) program.works.push_back(cost.work);
   for (int block = 0; block < static_cast<int>(model.blocks.size()); ++block) {
     program.blocks.push_back(model.blocks[static_cast<std::size_t>(block)].name);
     program.add(state_shard(model, Role::weight, block, model.dims.dtype));
@@ -91,20 +92,20 @@ void MicroBatchDeclaration::forward(int block) {
 
 void MicroBatchDeclaration::forward_embedding() {
   append(SegmentKind::forward, 0, {weight(0), input(), output(0, Access::produce)},
-         model_.costs.embedding_forward);
+         LlamaSegment::embedding_forward);
 }
 
 void MicroBatchDeclaration::forward_layer(int block) {
   append(SegmentKind::forward, block,
          {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
-         model_.costs.layer_forward);
+         LlamaSegment::layer_forward);
 }
 
 void MicroBatchDeclaration::score() {
   std::vector<Use> uses;
   for (int block : head_weight_blocks()) uses.push_back(weight(block));
   uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric()});
-  append(SegmentKind::score, head_block(), std::move(uses), model_.costs.score);
+  append(SegmentKind::score, head_block(), std::move(uses), LlamaSegment::score);
 }
 
 void MicroBatchDeclaration::loss() {
@@ -113,7 +114,7 @@ void MicroBatchDeclaration::loss() {
   uses.insert(uses.end(), {input(), output(head_block() - 1, Access::read), metric(),
                            output_gradient(head_block() - 1, Access::produce)});
   for (int block : head_weight_blocks()) uses.push_back(gradient(block));
-  append(SegmentKind::loss, head_block(), std::move(uses), model_.costs.loss);
+  append(SegmentKind::loss, head_block(), std::move(uses), LlamaSegment::loss);
 }
 
 void MicroBatchDeclaration::backward(int block) {
@@ -125,12 +126,12 @@ void MicroBatchDeclaration::backward_layer(int block) {
          {weight(block), input(), output(block - 1, Access::read),
           output_gradient(block, Access::read), output_gradient(block - 1, Access::produce),
           gradient(block)},
-         model_.costs.layer_backward);
+         LlamaSegment::layer_backward);
 }
 
 void MicroBatchDeclaration::backward_embedding() {
   append(SegmentKind::backward, 0, {input(), output_gradient(0, Access::read), gradient(0)},
-         model_.costs.embedding_backward);
+         LlamaSegment::embedding_backward);
 }
 
 std::vector<int> MicroBatchDeclaration::head_weight_blocks() const {
@@ -175,23 +176,16 @@ ShardId MicroBatchDeclaration::shard(Role role, int block, DType dtype, std::int
   return program_.add(std::move(added));
 }
 
-int MicroBatchDeclaration::work_of(const SegmentCost& cost) {
-  const auto known = std::ranges::find_if(
-      program_.works, [&](const SegmentWork& work) { return work.flops() == cost.flops; });
-  if (known != program_.works.end()) return static_cast<int>(known - program_.works.begin());
-  program_.works.push_back({{{KernelClass::matmul, model_.dims.dtype, cost.flops, 0, 1}}});
-  return static_cast<int>(program_.works.size()) - 1;
-}
-
 void MicroBatchDeclaration::append(SegmentKind kind, int block, std::vector<Use> uses,
-                                   const SegmentCost& cost) {
+                                   LlamaSegment costs_of) {
   Segment segment;
   segment.kind = kind;
   segment.block = block;
   segment.micro_batch = micro_batch_;
   segment.uses = std::move(uses);
-  segment.scratch_bytes = cost.scratch_bytes;
-  segment.work = work_of(cost);
+  const auto work = static_cast<std::size_t>(costs_of);
+  segment.scratch_bytes = model_.costs[work].scratch_bytes;
+  segment.work = static_cast<int>(work);
   segment.name = fmt::format("{} {} micro-batch {}", segment_kind_name(kind),
                              model_.blocks[static_cast<std::size_t>(block)].name, micro_batch_);
   sequence_.segments.push_back(program_.add(std::move(segment)));

@@ -11,6 +11,9 @@
 //                       produces gradient of the output before; accumulates gradient
 //   backward embedding  reads input, output's gradient; accumulates gradient
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "model/dims.hpp"
@@ -19,11 +22,22 @@
 
 namespace strata {
 
-struct LlamaCosts {
-  SegmentCost embedding_forward, embedding_backward;
-  SegmentCost layer_forward, layer_backward;
-  SegmentCost score, loss;
+// Segments of one kind compute the same and cost the same.
+enum class LlamaSegment : std::uint8_t {
+  embedding_forward,
+  embedding_backward,
+  layer_forward,
+  layer_backward,
+  score,
+  loss,
 };
+inline constexpr std::size_t num_llama_segments = 6;
+
+struct SegmentCost {
+  std::uint64_t scratch_bytes = 0;
+  SegmentWork work;
+};
+using LlamaCosts = std::array<SegmentCost, num_llama_segments>;
 
 enum class HeadWeight : std::uint8_t { own, tied };
 
@@ -32,7 +46,7 @@ struct LlamaDeclaration {
   const std::vector<BlockSpec>& blocks;
   Dims dims;
   HeadWeight head_weight = HeadWeight::own;
-  LlamaCosts costs;
+  const LlamaCosts& costs;
 };
 
 void declare_state(const LlamaDeclaration& model, Program& program, int micro_batches);
@@ -67,9 +81,8 @@ class MicroBatchDeclaration {
   Use output_gradient(int block, Access access);
   Use metric();
 
-  int work_of(const SegmentCost& cost);
   ShardId shard(Role role, int block, DType dtype, std::int64_t count);
-  void append(SegmentKind kind, int block, std::vector<Use> uses, const SegmentCost& cost);
+  void append(SegmentKind kind, int block, std::vector<Use> uses, LlamaSegment costs_of);
 
   const LlamaDeclaration& model_;
   Program& program_;

@@ -11,10 +11,10 @@ std::span<std::byte> carve(ScratchArena& arena, const Dims& dims, const Kernels&
 
 }  // namespace
 
-SegmentCost TokenEmbedding::backward_cost() const {
+std::uint64_t TokenEmbedding::backward_scratch_bytes() const {
   ScratchArena counter;
   carve(counter, dims_, kernels_);
-  return {counter.peak_bytes(), 0};
+  return counter.peak_bytes();
 }
 
 void TokenEmbedding::forward(TensorView weights, TensorView tokens_t, TensorView y_th,

@@ -16,8 +16,7 @@ class TokenEmbedding {
   TokenEmbedding(const Dims& dims, const EmbeddingLayout& layout, Kernels& kernels)
       : dims_(dims), layout_(layout), kernels_(kernels) {}
 
-  SegmentCost forward_cost() const { return {}; }
-  SegmentCost backward_cost() const;
+  std::uint64_t backward_scratch_bytes() const;
 
   void forward(TensorView weights, TensorView tokens_t, TensorView y_th, Stream& stream) const;
   // Writes the table's part of `contribution`, not its alignment gaps.

@@ -4,6 +4,32 @@
 
 namespace strata {
 
+void Emitter::find_continued_sums() {
+  SegmentId before;
+  ShardId sum;  // what `before` alone added to
+  for (SegmentId id : sequence_.segments) {
+    std::vector<ShardId> sums;
+    for (const Use& use : program_.segment(id).uses)
+      if (use.access == Access::accumulate) sums.push_back(use.shard);
+    if (sums.empty()) continue;
+    const ShardId only = sums.size() == 1 ? sums.front() : ShardId{};
+    if (only.valid() && only == sum) sum_continues_.insert(before);
+    before = id;
+    sum = only;
+  }
+}
+
+// Whether staging still holds all of the sum when the next contribution comes, as it does in a
+// group of micro-batches: then NVMe need not see it before it is whole.
+bool Emitter::stays_staged(ShardId shard) {
+  if (!sum_continues_.contains(current_)) return false;
+  int passing = 0;
+  for (int tile = 0; tile < program_.num_tiles(shard); ++tile)
+    passing += layout_.tier(shard, tile) == Tier::nvme;
+  const std::uint64_t bytes = slot_bytes(shard, program_.shard(shard).dtype);
+  return passing <= layout_.ring(SlotPurpose::host_gradient, bytes).pool().num_slots;
+}
+
 bool Emitter::stored_as_contributed(ShardId shard) const {
   return contributions_total_.at(shard) == 1 &&
          program_.shard(shard).dtype == program_.contribution_dtype;
@@ -39,9 +65,10 @@ void Emitter::add_tile(ShardId shard, int tile, const Region& part) {
          {value, sum, first ? Access::produce : Access::update}})
         .first_contribution = first;
   }
-  if (contributions_seen_[shard] == contributions_total_[shard])
-    finish_gradient_tile(shard, tile, sum);
-  if (home.tier == Tier::nvme) transfer(value, sum, home, Group::step);
+  const bool last = contributions_seen_[shard] == contributions_total_[shard];
+  if (last) finish_gradient_tile(shard, tile, sum);
+  if (home.tier == Tier::nvme && (last || !stays_staged(shard)))
+    transfer(value, sum, home, Group::step);
 }
 
 // A contribution that is added to a sum off the device is staged in host memory first; one that is

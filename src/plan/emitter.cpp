@@ -14,6 +14,7 @@ Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
       sequence_(sequence),
       device_updates_(device_updates(program, layout, sequence, policy.streamed_updates)) {
   schedule_.name = sequence.name;
+  find_continued_sums();
   std::map<ShardId, std::size_t> first_use;
   for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
     const SegmentId id = sequence.segments[at];

@@ -42,6 +42,8 @@ class Emitter {
   void add_tile(ShardId shard, int tile, const Region& part);
   Region contribution_beside(TileRef contributed, const Region& part, Tier home);
   Region staged_sum(TileRef value);
+  void find_continued_sums();
+  bool stays_staged(ShardId shard);
   bool stored_as_contributed(ShardId shard) const;
   void finish_gradient_tile(ShardId shard, int tile, const Region& where);
 
@@ -82,6 +84,7 @@ class Emitter {
   std::map<std::pair<int, int>, SegmentId>
       update_of_tile_;                  // (block, tile), updates emitted during backward
   std::set<SegmentId> device_updates_;  // the others are the host's
+  std::set<SegmentId> sum_continues_;   // the next contribution is to the same gradient alone
   std::set<ShardId> kept_;              // read by something later than the next segment: goes home
   std::vector<ShardId> metrics_;
   bool has_norm_ = false, reported_ = false;

@@ -7,7 +7,7 @@
 #include "plan/fluid.hpp"
 #include "plan/lane_run.hpp"
 #include "plan/op_demand.hpp"
-#include "plan/rank_rates.hpp"
+#include "plan/sharing.hpp"
 
 namespace strata {
 namespace {
@@ -15,68 +15,6 @@ namespace {
 // Steps before the first that is measured, and when to give up waiting for a steady state.
 constexpr std::int64_t warm_up_steps = 2, last_step_max = 11;
 constexpr double steady_tolerance = 1e-6;
-
-// What ops share, beyond their lanes.
-class Sharing {
- public:
-  explicit Sharing(const MachineProfile& machine) {
-    const int up = add({}), down = add({});
-    link_ = {up, down, add({{up, down}})};
-    host_memory_ = add({});
-    const double both = machine.link.both_bytes_per_s;
-    both_up_ = both > 0 ? machine.link.up_bytes_per_s / both : 0;
-    both_down_ = both > 0 ? machine.link.down_bytes_per_s / both : 0;
-    for (const DriveProfile& drive : machine.drives) {
-      const int read = add({}), write = add({});
-      drives_.push_back({{read, write, add({{read, write}})}, 1 / mixed_capacity(drive)});
-    }
-  }
-
-  const std::vector<SharedRate>& rates() const { return rates_; }
-
-  Draws draws(const OpDemand& demand) const {
-    Draws draws;
-    if (demand.seconds == 0) return draws;
-    const auto share = [&](Resource of) {
-      return demand.busy[static_cast<std::size_t>(of)] / demand.seconds;
-    };
-    add(draws, host_memory_, share(Resource::host_memory));
-    add(draws, link_.one, share(Resource::up));
-    add(draws, link_.other, share(Resource::down));
-    add(draws, link_.both, share(Resource::up) * both_up_ + share(Resource::down) * both_down_);
-    if (demand.drive != no_drive) add_drive(draws, demand, share(Resource::nvme_read) > 0);
-    return draws;
-  }
-
- private:
-  struct Directions {
-    int one = 0, other = 0, both = 0;
-  };
-  struct Drive {
-    Directions rates;
-    double both_share = 1;
-  };
-
-  int add(const SharedRate& rate) {
-    rates_.push_back(rate);
-    return static_cast<int>(rates_.size()) - 1;
-  }
-  static void add(Draws& draws, int rate, double share) {
-    if (share > 0) draws.add(rate, share);
-  }
-  void add_drive(Draws& draws, const OpDemand& demand, bool reads) const {
-    const Drive& drive = drives_[static_cast<std::size_t>(demand.drive)];
-    const double share = demand.drive_seconds / demand.seconds;
-    add(draws, reads ? drive.rates.one : drive.rates.other, share);
-    add(draws, drive.rates.both, share * drive.both_share);
-  }
-
-  std::vector<SharedRate> rates_;
-  Directions link_;
-  int host_memory_ = 0;
-  double both_up_ = 0, both_down_ = 0;
-  std::vector<Drive> drives_;
-};
 
 void add_demands(Simulation& result, const std::vector<OpDemand>& demands) {
   for (const OpDemand& demand : demands) {
@@ -88,6 +26,14 @@ void add_demands(Simulation& result, const std::vector<OpDemand>& demands) {
   }
   const auto most = std::ranges::max_element(result.busy);
   result.bound_by = static_cast<Resource>(most - result.busy.begin());
+}
+
+double busiest_lane_seconds(const Schedule& schedule, const std::vector<OpDemand>& demands) {
+  std::array<double, num_lanes> seconds{};
+  for (const Op& op : schedule.ops)
+    if (completes_in_order(op.lane))
+      seconds[static_cast<std::size_t>(op.lane)] += demands[op.id.index()].seconds;
+  return *std::ranges::max_element(seconds);
 }
 
 bool close(double a, double b) { return std::abs(a - b) <= steady_tolerance * std::max(a, b); }
@@ -132,17 +78,19 @@ void add_op_times(Simulation& result, const StepTrack& step) {
 
 }  // namespace
 
-Simulation simulate(const Program& program, const Plan& plan, std::string_view schedule,
+Simulation simulate(const Program& program, const Plan& plan, std::string_view name,
                     const MachineProfile& machine) {
-  const std::vector<OpDemand> demands = op_demands(program, plan, schedule, machine);
+  const Schedule& schedule = schedule_named(plan, name);
+  const std::vector<OpDemand> demands = op_demands(program, plan, name, machine);
   Simulation result;
   if (demands.empty()) return result;
   add_demands(result, demands);
   const Sharing sharing(machine);
-  std::vector<Draws> draws;
-  for (const OpDemand& demand : demands) draws.push_back(sharing.draws(demand));
+  const std::vector<Draws> draws = sharing.draws(demands);
+  result.least_seconds =
+      std::max(sharing.least_seconds(demands, draws), busiest_lane_seconds(schedule, demands));
 
-  LaneRun run(schedule_named(plan, schedule), demands, draws, sharing.rates());
+  LaneRun run(schedule, demands, draws, sharing.rates());
   Measured measured;
   for (std::int64_t step = 0;; ++step) {
     const StepTrack& done = run.complete(step);

@@ -45,11 +45,6 @@ void check_host(const Plan& plan) {
         "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
 }
 
-std::unique_ptr<Device> make_device(const Plan& plan) {
-  check_host(plan);
-  return make_host_device({.memory_bytes = plan.limits.device_bytes});
-}
-
 bool uses_nvme(const Plan& plan) {
   return plan.tier_bytes[static_cast<std::size_t>(Tier::nvme)] > 0;
 }
@@ -89,6 +84,11 @@ struct ScoreSlot {
 
 }  // namespace
 
+std::unique_ptr<Device> make_run_device(const Plan& plan) {
+  check_host(plan);
+  return make_host_device({.memory_bytes = plan.limits.device_bytes});
+}
+
 std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
   IoOptions options;
   options.queue_depth = offload.io_queue_depth;
@@ -98,7 +98,7 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
 }
 
 Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options,
-                 const EngineFactory& make_engine)
+                 const EngineFactory& make_engine, const DeviceFactory& make_device)
     : config_(config),
       run_(std::move(run)),
       device_(make_device(run_.plan)),

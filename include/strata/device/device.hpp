@@ -94,6 +94,11 @@ struct HostDeviceOptions {
 };
 std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options);
 
+// A device without bytes: its memory has addresses that nothing may touch, copies and streams do
+// nothing. Work that runs over it with make_meta_kernels() is recorded, not done. Throws OutOfMemory
+// when the process may reserve no more addresses.
+std::unique_ptr<Device> make_meta_device();
+
 // CUDA devices of this machine; 0 in a build without CUDA or on a machine without a driver.
 int num_cuda_devices();
 std::unique_ptr<Device> make_cuda_device(int ordinal);  // Throws ConfigError when there is none.

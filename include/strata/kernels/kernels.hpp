@@ -30,6 +30,7 @@
 namespace strata {
 
 class Stream;
+struct KernelWork;  // strata/program/program.hpp
 
 enum class Accumulate : std::uint8_t { no, yes };  // yes: added to what the output holds
 enum class Rotation : std::uint8_t { forward, inverse };
@@ -147,5 +148,12 @@ struct CpuKernelsOptions {
   std::function<void(std::size_t node)> on_thread_start = {};
 };
 std::unique_ptr<Kernels> make_cpu_kernels(const CpuKernelsOptions& options);
+
+// Kernels that compute nothing, touch no memory and append to `into` what each call costs: equal
+// calls as one entry. A product has 2 m n k flops; causal attention half of that per product (2
+// forward; 5 backward, its recomputed scores included); everything else is bound by memory and has
+// none. Bytes are those of the operands, read plus written, scratch not counted. Scratch sizes are
+// those of `sizes`, which like `into` must outlive them. One thread.
+std::unique_ptr<Kernels> make_meta_kernels(const Kernels& sizes, std::vector<KernelWork>& into);
 
 }  // namespace strata

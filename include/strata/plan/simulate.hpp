@@ -33,7 +33,7 @@ struct OpTime {
 // What steps compete for.
 enum class Resource : std::uint8_t {
   compute,      // the accelerator
-  comm,         // between accelerators
+  comm,         // between accelerators, and copies within one
   up,           // host to device
   down,         // device to host
   update,       // the host's cores at the optimizer and at gradient sums
@@ -45,6 +45,7 @@ inline constexpr int num_resources = 8;
 std::string_view resource_name(Resource resource);  // "compute", "host memory", "NVMe read"
 
 struct Simulation {
+  // A step ends with its report, as in a run; without one, when all its ops are complete.
   double step_seconds = 0;        // from one step's end to the next, steady state
   double first_step_seconds = 0;  // of a cold start: nothing was fetched ahead
 
@@ -52,9 +53,14 @@ struct Simulation {
   std::array<double, num_resources> busy{};
   Resource bound_by = Resource::compute;
   double bound_seconds() const { return busy[static_cast<std::size_t>(bound_by)]; }
+  // What no order of these ops could beat. More than the bound where one lane or drive has more to
+  // do than its like, or where the two directions of a drive or link hinder each other.
+  double least_seconds = 0;
 
   // Seconds in which the accelerator's compute lane had nothing to do, by what it waited for: the
-  // lane whose op came last, followed back to the one that was really late.
+  // lane whose op came last, followed back to the one that was really late. Between its last op of
+  // a step and the report that lets the next begin: the lanes on the way there. With the lane's
+  // lane_busy they add up to step_seconds.
   std::array<double, num_lanes> compute_waits{};
   std::array<double, num_lanes> lane_busy{};  // seconds with an op running
 

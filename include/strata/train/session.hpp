@@ -35,12 +35,18 @@ using EngineFactory = std::function<std::unique_ptr<IoEngine>(const OffloadConfi
 // The engine the config names; a drive that stalls for too long ends the process (StallPolicy).
 std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
 
+// Makes the device that a plan runs on.
+using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
+// The host standing in for a GPU. Throws OutOfMemory when its RAM does not hold both memory tiers.
+std::unique_ptr<Device> make_run_device(const Plan& plan);
+
 class Session {
  public:
   // Reserves every tier, then loads the weights, derives the master from them and clears the
   // moments.
   Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options = {},
-          const EngineFactory& make_engine = make_offload_engine);
+          const EngineFactory& make_engine = make_offload_engine,
+          const DeviceFactory& make_device = make_run_device);
   ~Session();
 
   const PlannedRun& run() const { return run_; }

@@ -204,20 +204,6 @@ TEST(LlamaProgram, GivesShardsTheirSizes) {
   EXPECT_EQ(metric.count, 1);
 }
 
-TEST(LlamaProgram, CountsTheFlopsOfEveryProduct) {
-  const Declared declared = declare_train(tiny_llama(), 1);
-  const auto flops = [&](std::size_t i) {
-    return declared.program.flops(declared.program.segment(declared.sequence.segments[i]));
-  };
-  const double t = num_tokens, h = 24, q = 32, g = 16, f = 36, v = 53;
-  const double projections = 2 * t * (2 * h * q + 2 * h * g), gate_up = 4 * t * h * f;
-  const double down = 2 * t * h * f, causal = t * t * q;
-  EXPECT_DOUBLE_EQ(flops(0), 0);
-  EXPECT_DOUBLE_EQ(flops(1), projections + gate_up + down + 2 * causal);
-  EXPECT_DOUBLE_EQ(flops(3), 6 * t * h * v);
-  EXPECT_DOUBLE_EQ(flops(4), 3 * (projections + gate_up) + 2 * down + 7 * causal);
-}
-
 TEST(LlamaProgram, HoldsAChunkOfLogitsNeverAll) {
   const auto kernels = make_ref_kernels();
   LlamaConfig config = tied_llama();

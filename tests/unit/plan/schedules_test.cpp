@@ -66,6 +66,63 @@ std::vector<const Op*> updates(const Plan& plan) {
   return found;
 }
 
+// The operands that lie in slots.
+std::vector<std::pair<Operand*, const SlotPool*>> slot_operands(Plan& plan) {
+  std::vector<std::pair<Operand*, const SlotPool*>> found;
+  for (Op& op : plan.schedules[0].ops)
+    for (Operand& operand : op.operands)
+      for (const SlotPool& pool : plan.pools)
+        if (pool.num_slots > 1 &&
+            operand.region.overlaps({pool.tier, 0, pool.offset,
+                                     pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots)}))
+          found.emplace_back(&operand, &pool);
+  return found;
+}
+
+void move_to_next_slot(Operand& operand, const SlotPool& pool) {
+  const std::uint64_t all = pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
+  operand.region.offset =
+      pool.offset + (operand.region.offset - pool.offset + pool.slot_bytes) % all;
+}
+
+TEST(Schedules, NeverVerifyWithAnOperandInAnotherSlot) {
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Program program = make_toy_program(random_shape(seed));
+    Plan plan = make_plan(program, roomy_limits(), random_schedule(seed));
+    const auto operands = slot_operands(plan);
+    PhiloxStream random(seed, 80);
+    for (int i = 0; i < 5 && !operands.empty(); ++i, ++moved) {
+      const auto& [operand, pool] = operands[random.next_below(operands.size())];
+      const Operand right = *operand;
+      move_to_next_slot(*operand, *pool);
+      derive_edges(plan.schedules[0]);
+      EXPECT_NE(joined(verify(program, plan)), "") << "seed " << seed << ", " << pool->name;
+      *operand = right;
+    }
+    derive_edges(plan.schedules[0]);
+    ASSERT_EQ(joined(verify(program, plan)), "") << "seed " << seed;
+  }
+  EXPECT_GT(moved, 150);
+}
+
+TEST(Schedules, NeverFitABudgetThatIsOneByteTooSmall) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Program program = make_toy_program(random_shape(seed));
+    Plan plan = make_plan(program, roomy_limits(1), random_schedule(seed));
+    plan.limits = {plan.tier_bytes[0], plan.tier_bytes[1], {plan.tier_bytes[2]}, {}};
+    EXPECT_NO_THROW(make_plan(program, plan.limits, plan.policy));
+    for (std::uint64_t* limit :
+         {&plan.limits.device_bytes, &plan.limits.host_bytes, &plan.limits.drive_bytes[0]}) {
+      if (*limit == 0) continue;
+      --*limit;
+      EXPECT_THAT(joined(verify(program, plan)), HasSubstr("exceeds its limit"));
+      EXPECT_THROW(make_plan(program, plan.limits, plan.policy), OutOfMemory);
+      ++*limit;
+    }
+  }
+}
+
 // --- Groups of micro-batches
 
 // Bytes of weights that pass to the device for forward and backward.
@@ -117,6 +174,23 @@ TEST(Groups, GiveEachOfTheirBoundariesAHome) {
   EXPECT_EQ(homes.size(), 2u * program.blocks.size() - 2) << "all live at once, the last too";
   for (std::size_t i = 0; i < homes.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(homes[i].overlaps(homes[j]));
+}
+
+TEST(Groups, WriteASumToNvmeOnceWhereStagingHoldsItsTiles) {
+  const auto written = [](int group, int staging_slots) {
+    const Program program = make_toy_program({.micro_batches = 4, .group = group, .tied = false});
+    Policy policy = all_on(Tier::host);
+    policy.fractions[static_cast<std::size_t>(Role::gradient)] = {0, 0, 1};
+    policy.staging_slots = staging_slots;
+    const Plan plan = make_plan(program, roomy_limits(), policy);
+    EXPECT_EQ(joined(verify(program, plan)), "");
+    return nvme_traffic(plan, "train").written_bytes();
+  };
+  constexpr int tiles = 8;  // of the embedding, the largest block
+  const std::uint64_t each_time = written(1, tiles);
+  EXPECT_EQ(written(4, tiles), each_time / 4);
+  EXPECT_EQ(written(2, tiles), each_time / 2);
+  EXPECT_EQ(written(4, 1), each_time - 3 * 4096) << "only the head has no more tiles than staging";
 }
 
 // --- Orders of updates

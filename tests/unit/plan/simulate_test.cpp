@@ -57,6 +57,14 @@ TEST(Simulate, OverlapsLanesAcrossSteps) {
   expect_near(of(simulation.compute_waits, Lane::h2d), 0);
 }
 
+TEST(Simulate, HasTwoStepsInFlightAtMost) {
+  HandSchedule hand;
+  const OpId fetch = hand.up(1), run = hand.run(5, {{fetch, 0}});
+  const Simulation simulation = hand.simulate(unit_machine());
+  expect_time(simulation, fetch, 0, 1);  // from the end of the step before the last
+  expect_time(simulation, run, 5, 10);
+}
+
 TEST(Simulate, TakesTheSlowerLaneForTheStepAndBlamesIt) {
   HandSchedule hand;
   const OpId fetch = hand.up(7);
@@ -110,6 +118,8 @@ TEST(Simulate, SharesADriveBetweenReadsAndWritesThatTakeTurns) {
   const Simulation simulation = hand.simulate(machine);
   expect_time(simulation, read, 0, 4);   // half of the time is the write's
   expect_time(simulation, write, 0, 5);  // the last second alone
+  expect_near(simulation.bound_seconds(), 3);
+  expect_near(simulation.least_seconds, 5);
 }
 
 TEST(Simulate, LetsADriveDoBothDirectionsByItsMixedRate) {
@@ -133,6 +143,7 @@ TEST(Simulate, SlowsADriveThatMixesWorseThanItTakesTurnsOnlyWhileItMixes) {
   const Simulation simulation = hand.simulate(machine);
   expect_time(simulation, read, 0, 10);
   expect_time(simulation, write, 0, 12);
+  expect_near(simulation.least_seconds, 10);  // one after the other
 }
 
 TEST(Simulate, ServesEachDriveInOrderAndDrivesSideBySide) {
@@ -145,6 +156,7 @@ TEST(Simulate, ServesEachDriveInOrderAndDrivesSideBySide) {
   expect_time(simulation, other, 0, 4);
   expect_near(of(simulation.lane_busy, Lane::read), 5);
   expect_near(busy(simulation, Resource::nvme_read), 4.5);  // 9 bytes over both drives
+  expect_near(simulation.least_seconds, 5);
 }
 
 TEST(Simulate, IssuesOnAnNvmeLaneInOrderThoughALaterOpCouldStart) {
@@ -262,6 +274,23 @@ TEST(Simulate, AccountsForEverySecondOfTheComputeLane) {
   expect_near(waited + of(simulation.lane_busy, Lane::compute), simulation.step_seconds);
   expect_near(of(simulation.compute_waits, Lane::d2h), 3);
   expect_near(of(simulation.compute_waits, Lane::read), 5);
+}
+
+TEST(Simulate, CountsTheBytesOfAStepByResource) {
+  HandSchedule hand;
+  hand.up(3);
+  hand.down(5, {}, Lane::state_d2h);
+  hand.read(7, {}, 1);
+  hand.write(9);
+  hand.update();
+  const Simulation simulation = hand.simulate(unit_machine(2));
+  const auto bytes = [&](Resource of) { return simulation.bytes[static_cast<std::size_t>(of)]; };
+  EXPECT_EQ(bytes(Resource::up), 3u);
+  EXPECT_EQ(bytes(Resource::down), 5u);
+  EXPECT_EQ(bytes(Resource::nvme_read), 7u);
+  EXPECT_EQ(bytes(Resource::nvme_write), 9u);
+  EXPECT_EQ(bytes(Resource::update), 4 * 22u);
+  EXPECT_EQ(bytes(Resource::host_memory), 3 + 5 + 7 + 9 + 4 * 22u);
 }
 
 TEST(Simulate, RefusesAScheduleThatThePlanDoesNotHave) {
