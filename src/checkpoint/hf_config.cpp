@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "display.hpp"
 #include "json_fields.hpp"
+#include "model_family.hpp"
 #include "rope_config.hpp"
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/core/bytes.hpp"
@@ -21,49 +21,10 @@ constexpr std::uint64_t config_bytes_max = 4 * MiB;
 constexpr std::int64_t size_max = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t layers_max = 100'000;
 
-constexpr std::string_view supported_architecture = "LlamaForCausalLM";
-
-struct KnownArchitecture {
-  std::string_view name, difference;
-};
-constexpr std::array<KnownArchitecture, 3> known_architectures{
-    {{"Qwen2ForCausalLM", " (its q, k and v projections have biases)"},
-     {"Qwen3ForCausalLM", " (it normalises each head's q and k)"},
-     {"MistralForCausalLM", " (it may use a sliding attention window)"}}};
-
-std::string_view difference_of(std::string_view architecture) {
-  const auto* found =
-      std::ranges::find(known_architectures, architecture, &KnownArchitecture::name);
-  return found == known_architectures.end() ? std::string_view() : found->difference;
-}
-
-[[noreturn]] void refuse_architecture(const JsonFields& root, const std::string& name) {
-  root.refuse(fmt::format("the model class {}{} is not supported; supported: {}", quote_name(name),
-                          difference_of(name), supported_architecture));
-}
-
-std::optional<std::string> stated_architecture(const JsonFields& root) {
-  const json* names = root.find("architectures");
-  if (names == nullptr || (names->is_array() && names->empty())) return std::nullopt;
-  if (!names->is_array() || names->size() != 1 || !names->front().is_string()) {
-    root.bad_format("'architectures' is not a list of one name");
-  }
-  return names->front().get<std::string>();
-}
-
-std::string read_architecture(const JsonFields& root) {
+void refuse_multimodal(const JsonFields& root) {
   if (root.has("text_config") || root.has("vision_config")) {
     root.refuse("multimodal models (text_config, vision_config) are not supported");
   }
-  const auto stated = stated_architecture(root);
-  const auto model_type = root.text("model_type");
-  if (!stated && !model_type) root.refuse("neither 'architectures' nor 'model_type' is given");
-  if (stated && *stated != supported_architecture) refuse_architecture(root, *stated);
-  if (model_type && *model_type != "llama") {
-    root.refuse(
-        fmt::format("model_type {} is not supported; supported: llama", quote_name(*model_type)));
-  }
-  return std::string(supported_architecture);
 }
 
 void refuse_unsupported(const JsonFields& root) {
@@ -78,15 +39,15 @@ void refuse_unsupported(const JsonFields& root) {
   if (root.number("attention_dropout").value_or(0) != 0) {
     root.refuse("attention_dropout other than 0 is not supported");
   }
-  if (root.has("sliding_window") && root.boolean("use_sliding_window").value_or(true)) {
-    root.refuse("sliding_window attention is not supported");
-  }
 }
+
+bool is_llama(const HfConfig& config) { return config.architecture == "LlamaForCausalLM"; }
 
 void read_heads(const JsonFields& root, HfConfig& config) {
   config.num_attention_heads = root.required_integer("num_attention_heads", 1, size_max);
-  config.num_key_value_heads =
-      root.integer("num_key_value_heads", 1, size_max).value_or(config.num_attention_heads);
+  const auto pairs = root.integer("num_key_value_heads", 1, size_max);
+  if (!pairs && !is_llama(config)) root.refuse("'num_key_value_heads' is not given");
+  config.num_key_value_heads = pairs.value_or(config.num_attention_heads);
   if (config.num_attention_heads % config.num_key_value_heads != 0) {
     root.refuse(fmt::format("num_attention_heads {} is no multiple of num_key_value_heads {}",
                             config.num_attention_heads, config.num_key_value_heads));
@@ -118,14 +79,16 @@ void check_total(const JsonFields& root, const HfConfig& config) {
   }
 }
 
-// Absent fields take the defaults of transformers' LlamaConfig; sizes must be stated.
+// Absent fields take the defaults of transformers' LlamaConfig; sizes must be stated, and so must
+// what other classes have other defaults for.
 void read_sizes(const JsonFields& root, HfConfig& config) {
   config.vocab_size = root.required_integer("vocab_size", 1, size_max);
   config.hidden_size = root.required_integer("hidden_size", 1, size_max);
   config.intermediate_size = root.required_integer("intermediate_size", 1, size_max);
   config.num_hidden_layers = root.required_integer("num_hidden_layers", 1, layers_max);
-  config.max_position_embeddings =
-      root.integer("max_position_embeddings", 1, size_max).value_or(2048);
+  const auto positions = root.integer("max_position_embeddings", 1, size_max);
+  if (!positions && !is_llama(config)) root.refuse("'max_position_embeddings' is not given");
+  config.max_position_embeddings = positions.value_or(2048);
   read_heads(root, config);
   check_total(root, config);
 }
@@ -155,13 +118,15 @@ std::vector<std::int64_t> read_token_ids(const JsonFields& root, const char* key
 
 HfConfig config_of(const JsonFields& root) {
   HfConfig config;
-  config.architecture = read_architecture(root);
+  refuse_multimodal(root);
+  const ModelFamily& family = read_family(root);
+  config.architecture = family.architecture;
   refuse_unsupported(root);
+  refuse_windows(root, family);
   read_sizes(root, config);
   config.rms_norm_eps = root.positive("rms_norm_eps").value_or(1e-6);
   config.tie_word_embeddings = root.boolean("tie_word_embeddings").value_or(false);
-  config.attention_bias = root.boolean("attention_bias").value_or(false);
-  config.mlp_bias = root.boolean("mlp_bias").value_or(false);
+  read_biases(root, family, config);
   config.initializer_range = root.positive("initializer_range").value_or(0.02);
   config.dtype = read_dtype(root);
   config.bos_token_ids = read_token_ids(root, "bos_token_id");

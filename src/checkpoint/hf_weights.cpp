@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view embedding_name = "model.embed_tokens.weight";
 constexpr std::string_view head_name = "lm_head.weight";
-constexpr std::int64_t chunk_elements = 256 * 1024;
+constexpr std::int64_t chunk_elements = tensor_read_elements;
 
 struct Located {
   const SafetensorsReader* shard = nullptr;

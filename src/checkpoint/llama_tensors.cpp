@@ -41,7 +41,8 @@ class Lister {
     add_linear(prefix + "self_attn.q_proj", queries, hidden, config_.attention_bias);
     add_linear(prefix + "self_attn.k_proj", keys, hidden, config_.attention_bias);
     add_linear(prefix + "self_attn.v_proj", keys, hidden, config_.attention_bias);
-    add_linear(prefix + "self_attn.o_proj", hidden, queries, config_.attention_bias);
+    add_linear(prefix + "self_attn.o_proj", hidden, queries,
+               config_.attention_bias && config_.attention_output_bias);
     add(prefix + "post_attention_layernorm.weight", {hidden});
     add_linear(prefix + "mlp.gate_proj", ffn, hidden, config_.mlp_bias);
     add_linear(prefix + "mlp.up_proj", ffn, hidden, config_.mlp_bias);

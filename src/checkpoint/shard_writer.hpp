@@ -23,7 +23,7 @@ std::vector<ShardRange> plan_shards(std::span<const ExpectedTensor> tensors, DTy
 std::uint64_t shard_bytes_needed(std::span<const ExpectedTensor> tensors, DType dtype);
 
 // Elements per call of the source: bounds memory whatever the tensor.
-inline constexpr std::int64_t source_chunk_elements = std::int64_t{1} << 20;
+inline constexpr std::int64_t source_chunk_elements = tensor_source_elements;
 
 void write_shards(const std::filesystem::path& folder, std::span<const ExpectedTensor> tensors,
                   DType dtype, std::uint64_t shard_bytes, const TensorSource& source);

@@ -1,34 +1,76 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
+#include "cli/plan_options.hpp"
+#include "cli/plan_output.hpp"
 #include "cli/run_options.hpp"
 #include "cli/text_file.hpp"
-#include "strata/train/planned_run.hpp"
+#include "strata/core/error.hpp"
+#include "strata/train/forecast.hpp"
 
 namespace strata {
 namespace {
 
-void write_json(const std::string& path, const PlannedRun& run) {
-  replace_text_file(path, plan_to_json(run.program, run.plan) + "\n");
-  fmt::print("wrote {}\n", path);
+// A refusal, and what would not be refused.
+[[noreturn]] void refuse(const OutOfMemory& refusal, const Scenario& scenario,
+                         const TierLimits& limits) {
+  const std::optional<Scenario> fits = nearest_fit(scenario, limits);
+  throw Error(fmt::format(
+      "{}\n{}", refusal.what(),
+      fits ? "the nearest that fits: " + changed_keys(scenario, *fits)
+           : "nothing near fits: neither other tiers, nor fewer slots, nor a micro-batch of 1"));
+}
+
+// On this machine nothing but its memory is known: no times.
+int plan_here(const PlanOptions& options) {
+  const RunConfig config = plan_config(options, nullptr);
+  const PlannedRun planned = plan_run(config, Purpose::train);
+  print_plan(config, planned);
+  fmt::print("{}\n", format_phases(
+                         phase_bytes(planned.program, planned.plan, run_facts(config, planned, 1)),
+                         planned.plan.limits));
+  fmt::print("no times: give --machine FILE to have the step's predicted\n");
+  if (options.json.empty()) return 0;
+  replace_text_file(options.json, plan_to_json(planned.program, planned.plan) + "\n");
+  fmt::print("wrote {}\n", options.json);
+  return 0;
+}
+
+Scenario searched(const Scenario& start, const MachineProfile& machine) {
+  const Scenario found = fastest_scenario(start, machine);
+  const std::string keys = changed_keys(start, found);
+  fmt::print("auto     {}\n", keys.empty() ? "the config's own plan is the fastest found" : keys);
+  return found;
+}
+
+int plan_for(const PlanOptions& options, const MachineProfile& machine) {
+  const RunConfig config = plan_config(options, &machine);
+  Scenario scenario = scenario_of(config, machine);
+  try {
+    if (options.searches) scenario = searched(scenario, machine);
+    const Forecast now = forecast(scenario, machine);
+    print_forecast(config, machine, now);
+    print_improvements(scenario, improvements(scenario, now, machine));
+    if (options.tabulates) print_what_if(scenario, now, machine);
+    write_files(options, config, now);
+  } catch (const OutOfMemory& refusal) {
+    refuse(refusal, scenario, run_limits(config, machine));
+  }
+  return 0;
+}
+
+int plan(const PlanOptions& options) {
+  const std::optional<MachineProfile> machine = plan_machine(options);
+  return machine ? plan_for(options, *machine) : plan_here(options);
 }
 
 }  // namespace
 
 void add_plan(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plan", "Show what would live where, without running");
-  auto run = add_run_options(*command);
-  auto json = std::make_shared<std::string>();
-  command->add_option("--json", *json, "Also write the whole plan, ops and edges included");
-  command->callback([&action, run, json] {
-    action = [run, json] {
-      const RunConfig config = load_run_config(*run);
-      const PlannedRun planned = plan_run(config, Purpose::train);
-      print_plan(config, planned);
-      if (!json->empty()) write_json(*json, planned);
-      return 0;
-    };
-  });
+  CLI::App* command = app.add_subcommand(
+      "plan", "Show what would live where and how fast it would run, without running");
+  auto options = add_plan_options(*command);
+  command->callback([&action, options] { action = [options] { return plan(*options); }; });
 }
 
 }  // namespace strata

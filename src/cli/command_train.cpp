@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/run_options.hpp"
@@ -8,10 +10,16 @@
 #include "cli/text_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/predicted_step.hpp"
 #include "strata/train/trainer.hpp"
 
 namespace strata {
 namespace {
+
+struct TrainCommand {
+  std::string trace;  // empty: none
+  std::int64_t trace_steps = 3;
+};
 
 std::filesystem::path export_target(const RunConfig& config) {
   return config.export_dir.value_or(config.output_dir / "export");
@@ -41,6 +49,11 @@ void write_resolved_config(const RunConfig& config) {
   const auto path = config.output_dir / "resolved_config.yaml";
   replace_text_file(path, format_config(config));
   fmt::print("config   {}\n", path.string());
+}
+
+std::int64_t step_tokens(const RunConfig& config) {
+  return config.per_device_train_batch_size * config.cutoff_len *
+         config.gradient_accumulation_steps;
 }
 
 void print_outcome(const TrainOutcome& outcome) {
@@ -92,19 +105,39 @@ PlannedRun prepare(const RunConfig& config) {
   return planned;
 }
 
-int train(const RunOptions& options) {
+// The machine that the run's steps are predicted for; none: nothing is predicted.
+std::optional<MachineProfile> predicted_machine(const TrainCommand&) { return {}; }
+
+void print_prediction(const PlannedRun& run, const Simulation& predicted, std::int64_t tokens) {
+  fmt::print("step     {}\n",
+             format_prediction(prediction_of(*run.plan.schedule("train"), predicted), tokens));
+}
+
+// Before anything is planned: a file that cannot be written should not cost the loading.
+std::unique_ptr<TraceFile> open_trace(const TrainCommand& command) {
+  return command.trace.empty() ? nullptr : std::make_unique<TraceFile>(command.trace);
+}
+
+int train(const RunOptions& options, const TrainCommand& command) {
   const RunConfig config = load_run_config(options);
+  const std::optional<MachineProfile> machine = predicted_machine(command);
+  const std::unique_ptr<TraceFile> trace = open_trace(command);
   Session session(config, prepare(config));
   session.check_export(export_target(config));
   for (const std::string& note : session.notes()) fmt::print("{}\n", note);
   Progress progress(config.output_dir, terminal_style(stdout), stdout);
-  Trainer trainer(config, session, progress);
+  const TrainerOptions watched{trace.get(), command.trace_steps,
+                               predict_step(session.run(), machine)};
+  Trainer trainer(config, session, progress, watched);
+  if (watched.predicted) print_prediction(session.run(), *watched.predicted, step_tokens(config));
   fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
              trainer.steps_per_epoch());
   std::fflush(stdout);
   StopSignal signal;
   const TrainOutcome outcome = trainer.run(signal.requested());
   print_outcome(outcome);
+  fmt::print("{}", format_roofline(outcome.roofline));
+  if (trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command.trace);
   print_peaks(session);
   const std::int64_t sound_steps = outcome.steps - (outcome.failure.empty() ? 0 : 1);
   if (sound_steps > 0) export_weights(config, session);
@@ -117,7 +150,17 @@ int train(const RunOptions& options) {
 void add_train(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "Fine-tune a model and export it");
   auto run = add_run_options(*command);
-  command->callback([&action, run] { action = [run] { return train(*run); }; });
+  auto train_command = std::make_shared<TrainCommand>();
+  command->add_option("--trace", train_command->trace,
+                      "Write a Chrome trace of a few steps, for ui.perfetto.dev");
+  command
+      ->add_option("--trace-steps", train_command->trace_steps,
+                   "Steps in the trace, from the third of the run on")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
+      ->capture_default_str();
+  command->callback([&action, run, train_command] {
+    action = [run, train_command] { return train(*run, *train_command); };
+  });
 }
 
 }  // namespace strata

@@ -6,13 +6,13 @@
 
 #include "config_keys.hpp"
 #include "config_names.hpp"
+#include "yaml_document.hpp"
 #include "strata/cli/config.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
 
-constexpr std::size_t config_bytes_max = 4 << 20;
 constexpr const char* optimizer_table = "offload.optimizer";
 
 std::vector<std::string> known_names() {
@@ -30,21 +30,6 @@ std::vector<std::string> known_names() {
   throw ConfigError(fmt::format("unknown key '{}' {}{}", key, where,
                                 hint.empty() ? ": docs/config.md lists all keys"
                                              : fmt::format(": did you mean '{}'?", hint)));
-}
-
-YAML::Node load(const std::string& yaml, const std::string& source_name) {
-  if (yaml.size() > config_bytes_max) {
-    throw ConfigError(fmt::format("{} has {} bytes: a config has at most {}", source_name,
-                                  yaml.size(), config_bytes_max));
-  }
-  try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
-    if (documents.size() > 1) throw ConfigError(source_name + " holds more than one YAML document");
-    return documents.empty() ? YAML::Node() : documents.front();
-  } catch (const YAML::Exception& error) {
-    throw ConfigError(fmt::format("{} line {} column {} is not YAML: {}", source_name,
-                                  error.mark.line + 1, error.mark.column + 1, error.msg));
-  }
 }
 
 void check_recognised(const RecognisedKey& recognised, const YAML::Node& value,
@@ -66,7 +51,7 @@ bool is_device_table(const YAML::Node& value) {
 }  // namespace
 
 void Settings::add_file(const std::string& yaml, const std::string& source_name) {
-  const YAML::Node root = load(yaml, source_name);
+  const YAML::Node root = load_yaml(yaml, source_name);
   if (root.IsNull()) return;
   if (!root.IsMap()) throw ConfigError(source_name + " is not a table of key: value lines");
   source_name_ = source_name;
@@ -80,7 +65,7 @@ void Settings::add_override(const std::string& text) {
     throw ConfigError(fmt::format("'{}' on the command line is not key=value", text));
   }
   const std::string key = text.substr(begin, equals - begin);
-  const YAML::Node value = load(text.substr(equals + 1), fmt::format("the value of '{}'", text));
+  const YAML::Node value = load_yaml(text.substr(equals + 1), fmt::format("the value of '{}'", text));
   walk(key, value, {key, fmt::format("on the command line ('{}')", text), Source::command_line});
 }
 

@@ -21,14 +21,18 @@ std::shared_ptr<RunOptions> add_run_options(CLI::App& command) {
 RunConfig load_run_config(const RunOptions& options) {
   RunConfig config = read_config(options.file, options.overrides);
   for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  check_model(config, options.file);
+  return config;
+}
+
+void check_model(const RunConfig& config, const std::string& source_name) {
   if (config.model_name_or_path.empty())
     throw ConfigError(fmt::format(
-        "{}: model_name_or_path is missing: give a Hugging Face model folder", options.file));
+        "{}: model_name_or_path is missing: give a Hugging Face model folder", source_name));
   if (!std::filesystem::is_directory(config.model_name_or_path))
     throw ConfigError(fmt::format(
         "model_name_or_path: {} is no folder: give a Hugging Face model folder on this machine",
         config.model_name_or_path.string()));
-  return config;
 }
 
 void print_plan(const RunConfig& config, const PlannedRun& run) {

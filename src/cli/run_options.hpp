@@ -19,6 +19,8 @@ std::shared_ptr<RunOptions> add_run_options(CLI::App& command);
 
 // Reads the config, prints its warnings, and checks what every run needs.
 RunConfig load_run_config(const RunOptions& options);
+// Throws ConfigError when the config, read from that source, names no model folder.
+void check_model(const RunConfig& config, const std::string& source_name);
 
 // A line "model  SmolLM2 ... 134.5M parameters", and the placement table.
 struct PlannedRun;

@@ -25,6 +25,7 @@ std::string memory_message(std::string_view where, std::uint64_t wanted, std::ui
 OutOfMemory::OutOfMemory(std::string_view where, std::uint64_t wanted_bytes,
                          std::uint64_t free_bytes, std::string_view advice)
     : Error(memory_message(where, wanted_bytes, free_bytes, advice)),
+      where_(where),
       wanted_bytes_(wanted_bytes),
       free_bytes_(free_bytes) {}
 

@@ -1,95 +1,13 @@
 #include "model/decoder_layer.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "model/layer_memory.hpp"
 #include "model/scratch_arena.hpp"
 
 namespace strata {
 namespace {
-
-// What the attention half computes on its way from x to x1.
-struct AttentionValues {
-  TensorView normed_th, rstd_t;
-  TensorView q_tqd, k_tgd, v_tgd;
-  TensorView out_tqd, lse_qt;
-};
-
-// What the feed-forward half computes on its way from x1 to the input of down_proj.
-struct MlpValues {
-  TensorView normed_th, rstd_t;
-  TensorView gate_tf, up_tf, product_tf;
-};
-
-struct ForwardScratch {
-  AttentionValues attention;
-  MlpValues mlp;
-  std::span<std::byte> kernel;
-};
-
-struct BackwardScratch {
-  ForwardScratch forward;
-  TensorView x1_th;
-  TensorView dnormed_th;                        // of either norm's output
-  TensorView dout_tqd, dq_tqd, dk_tgd, dv_tgd;  // in the place of the feed-forward values
-};
-
-AttentionValues carve_attention(ScratchArena& arena, const Dims& n) {
-  AttentionValues values;
-  values.normed_th = arena.take(n.dtype, {n.t, n.h});
-  values.rstd_t = arena.take(DType::f32, {n.t});
-  values.q_tqd = arena.take(n.dtype, {n.t, n.q, n.d});
-  values.k_tgd = arena.take(n.dtype, {n.t, n.g, n.d});
-  values.v_tgd = arena.take(n.dtype, {n.t, n.g, n.d});
-  values.out_tqd = arena.take(n.dtype, {n.t, n.q, n.d});
-  values.lse_qt = arena.take(DType::f32, {n.q, n.t});
-  return values;
-}
-
-MlpValues carve_mlp(ScratchArena& arena, const Dims& n) {
-  MlpValues values;
-  values.normed_th = arena.take(n.dtype, {n.t, n.h});
-  values.rstd_t = arena.take(DType::f32, {n.t});
-  values.gate_tf = arena.take(n.dtype, {n.t, n.f});
-  values.up_tf = arena.take(n.dtype, {n.t, n.f});
-  values.product_tf = arena.take(n.dtype, {n.t, n.f});
-  return values;
-}
-
-std::span<std::byte> carve_kernel(ScratchArena& arena, const Dims& n, const Kernels& kernels) {
-  return arena.take_bytes(std::max(kernels.attention_scratch_bytes(n.t, n.q, n.g, n.d),
-                                   kernels.rmsnorm_scratch_bytes(n.t, n.h)));
-}
-
-ForwardScratch carve_forward(ScratchArena& arena, const Dims& n, const Kernels& kernels) {
-  ForwardScratch scratch;
-  scratch.kernel = carve_kernel(arena, n, kernels);
-  scratch.attention = carve_attention(arena, n);
-  scratch.mlp = carve_mlp(arena, n);
-  return scratch;
-}
-
-BackwardScratch carve_backward(ScratchArena& arena, const Dims& n, const Kernels& kernels) {
-  BackwardScratch scratch;
-  scratch.forward.kernel = carve_kernel(arena, n, kernels);
-  scratch.x1_th = arena.take(n.dtype, {n.t, n.h});
-  scratch.dnormed_th = arena.take(n.dtype, {n.t, n.h});
-  scratch.forward.attention = carve_attention(arena, n);
-  const std::uint64_t shared = arena.position();
-  scratch.forward.mlp = carve_mlp(arena, n);
-  // The feed-forward half is through before the attention half's gradients begin.
-  arena.rewind(shared);
-  scratch.dout_tqd = arena.take(n.dtype, {n.t, n.q, n.d});
-  scratch.dq_tqd = arena.take(n.dtype, {n.t, n.q, n.d});
-  scratch.dk_tgd = arena.take(n.dtype, {n.t, n.g, n.d});
-  scratch.dv_tgd = arena.take(n.dtype, {n.t, n.g, n.d});
-  return scratch;
-}
-
-TensorView merged_heads(const TensorView& x_tqd) {
-  return x_tqd.reshaped({x_tqd.dim(0), x_tqd.dim(1) * x_tqd.dim(2)});
-}
 
 // The layer's constants and one call's operands that both directions share.
 struct LayerContext {
@@ -102,15 +20,19 @@ struct LayerContext {
   Stream& stream;
 };
 
-// The forward computation over scratch, whole or as recomputation.
+TensorView merged_heads(const TensorView& x_tqd) {
+  return x_tqd.reshaped({x_tqd.dim(0), x_tqd.dim(1) * x_tqd.dim(2)});
+}
+
+// The forward computation, whole or as recomputation.
 class LayerForward {
  public:
-  LayerForward(const LayerContext& context, const ForwardScratch& scratch)
-      : context_(context), scratch_(scratch) {}
+  LayerForward(const LayerContext& context, const LayerForwardMemory& memory)
+      : context_(context), memory_(memory) {}
 
   // x1 = x + o_proj(attention(norm(x))).
   void attend(const TensorView& x_th, const TensorView& x1_th) const {
-    const AttentionValues& values = scratch_.attention;
+    const AttentionValues& values = memory_.attention;
     normalize(x_th, context_.layout.input_norm, values.normed_th, values.rstd_t);
     project_heads();
     context_.kernels.attention_forward(attention_args(), context_.stream);
@@ -120,7 +42,7 @@ class LayerForward {
 
   // product = silu(gate_proj(norm(x1))) * up_proj(norm(x1)).
   void gate(const TensorView& x1_th) const {
-    const MlpValues& values = scratch_.mlp;
+    const MlpValues& values = memory_.mlp;
     normalize(x1_th, context_.layout.post_attention_norm, values.normed_th, values.rstd_t);
     project(values.normed_th, context_.layout.gate, values.gate_tf, Accumulate::no);
     project(values.normed_th, context_.layout.up, values.up_tf, Accumulate::no);
@@ -130,11 +52,20 @@ class LayerForward {
 
   // y holds x1 and becomes x1 + down_proj(product).
   void reduce(const TensorView& y_th) const {
-    project(scratch_.mlp.product_tf, context_.layout.down, y_th, Accumulate::yes);
+    project(memory_.mlp.product_tf, context_.layout.down, y_th, Accumulate::yes);
+  }
+
+  // Zeros between the saved values, where alignment leaves room.
+  void clear_gaps(const TensorView& saved) const {
+    const auto values = saved_values(memory_);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool last = i + 1 == values.size();
+      clear(end_of(values[i]), last ? end_of(saved) : begin_of(values[i + 1]));
+    }
   }
 
   AttentionArgs attention_args() const {
-    const AttentionValues& values = scratch_.attention;
+    const AttentionValues& values = memory_.attention;
     AttentionArgs args;
     args.q_tqd = values.q_tqd;
     args.k_tgd = values.k_tgd;
@@ -143,7 +74,7 @@ class LayerForward {
     args.scale = 1.0f / std::sqrt(static_cast<float>(context_.dims.d));
     args.out_tqd = values.out_tqd;
     args.lse_qt = values.lse_qt;
-    args.scratch = scratch_.kernel;
+    args.scratch = memory_.kernel;
     return args;
   }
 
@@ -161,8 +92,19 @@ class LayerForward {
                                     context_.stream);
   }
 
+  static std::byte* begin_of(const TensorView& view) { return view.as<std::byte>(); }
+  static std::byte* end_of(const TensorView& view) { return view.as<std::byte>() + view.bytes(); }
+
+  // As column sums of no rows, like the model's other gaps.
+  void clear(std::byte* begin, std::byte* end) const {
+    const std::int64_t count = (end - begin) / dtype_bytes(DType::bf16);
+    if (count == 0) return;
+    context_.kernels.bias_backward({begin, DType::bf16, {0, count}}, {begin, DType::bf16, {count}},
+                                   context_.stream);
+  }
+
   void project_heads() const {
-    const AttentionValues& values = scratch_.attention;
+    const AttentionValues& values = memory_.attention;
     project(values.normed_th, context_.layout.query, merged_heads(values.q_tqd), Accumulate::no);
     project(values.normed_th, context_.layout.key, merged_heads(values.k_tgd), Accumulate::no);
     project(values.normed_th, context_.layout.value, merged_heads(values.v_tgd), Accumulate::no);
@@ -173,52 +115,51 @@ class LayerForward {
   }
 
   const LayerContext& context_;
-  const ForwardScratch& scratch_;
+  const LayerForwardMemory& memory_;
 };
 
-// The gradients, after the forward values were recomputed into scratch.
+// The gradients, once the forward's values are in their places.
 class LayerBackward {
  public:
-  LayerBackward(const LayerContext& context, const BackwardScratch& scratch,
+  LayerBackward(const LayerContext& context, const LayerBackwardMemory& memory,
                 const LayerBackwardArgs& args)
-      : context_(context), scratch_(scratch), args_(args) {}
+      : context_(context), memory_(memory), args_(args) {}
 
   // dx = dy + the gradient of x1 through the feed-forward half: dx1.
   void feed_forward() const {
-    const MlpValues& values = scratch_.forward.mlp;
+    const MlpValues& values = memory_.forward.mlp;
     const LayerLayout& layout = context_.layout;
     weight_gradients(args_.dy_th, values.product_tf, layout.down);
-    const TensorView dproduct_tf = values.product_tf;  // Its last reader was the line above.
-    input_gradient(args_.dy_th, layout.down, dproduct_tf, Accumulate::no);
-    context_.kernels.swiglu_backward(dproduct_tf, values.gate_tf, values.up_tf, values.gate_tf,
-                                     values.up_tf, context_.stream);
-    linear(values.gate_tf, values.normed_th, layout.gate, Accumulate::no);
-    linear(values.up_tf, values.normed_th, layout.up, Accumulate::yes);
+    input_gradient(args_.dy_th, layout.down, memory_.dproduct_tf, Accumulate::no);
+    context_.kernels.swiglu_backward(memory_.dproduct_tf, values.gate_tf, values.up_tf,
+                                     memory_.dgate_tf, memory_.dup_tf, context_.stream);
+    linear(memory_.dgate_tf, values.normed_th, layout.gate, Accumulate::no);
+    linear(memory_.dup_tf, values.normed_th, layout.up, Accumulate::yes);
     context_.kernels.cast(args_.dy_th, args_.dx_th, context_.stream);
-    norm(scratch_.x1_th, layout.post_attention_norm, values.rstd_t);
+    norm(memory_.forward.x1_th, layout.post_attention_norm, values.rstd_t);
   }
 
   // dx holds dx1 and becomes dx1 + the gradient of x through the attention half.
   void attention(AttentionArgs args) const {
-    const AttentionValues& values = scratch_.forward.attention;
+    const AttentionValues& values = memory_.forward.attention;
     const LayerLayout& layout = context_.layout;
     weight_gradients(args_.dx_th, merged_heads(values.out_tqd), layout.output);
-    input_gradient(args_.dx_th, layout.output, merged_heads(scratch_.dout_tqd), Accumulate::no);
+    input_gradient(args_.dx_th, layout.output, merged_heads(memory_.dout_tqd), Accumulate::no);
     scores(args);
-    linear(merged_heads(scratch_.dq_tqd), values.normed_th, layout.query, Accumulate::no);
-    linear(merged_heads(scratch_.dk_tgd), values.normed_th, layout.key, Accumulate::yes);
-    linear(merged_heads(scratch_.dv_tgd), values.normed_th, layout.value, Accumulate::yes);
+    linear(merged_heads(memory_.dq_tqd), values.normed_th, layout.query, Accumulate::no);
+    linear(merged_heads(memory_.dk_tgd), values.normed_th, layout.key, Accumulate::yes);
+    linear(merged_heads(memory_.dv_tgd), values.normed_th, layout.value, Accumulate::yes);
     norm(args_.x_th, layout.input_norm, values.rstd_t);
   }
 
  private:
   void scores(AttentionArgs& args) const {
-    args.dout_tqd = scratch_.dout_tqd;
-    args.dq_tqd = scratch_.dq_tqd;
-    args.dk_tgd = scratch_.dk_tgd;
-    args.dv_tgd = scratch_.dv_tgd;
+    args.dout_tqd = memory_.dout_tqd;
+    args.dq_tqd = memory_.dq_tqd;
+    args.dk_tgd = memory_.dk_tgd;
+    args.dv_tgd = memory_.dv_tgd;
     context_.kernels.attention_backward(args, context_.stream);
-    for (const TensorView& rotated : {scratch_.dq_tqd, scratch_.dk_tgd}) {
+    for (const TensorView& rotated : {memory_.dq_tqd, memory_.dk_tgd}) {
       context_.kernels.rope(rotated, context_.document_start_t, context_.inverse_frequencies,
                             Rotation::inverse, context_.stream);
     }
@@ -228,7 +169,7 @@ class LayerBackward {
   void linear(const TensorView& dy_tn, const TensorView& x_tk, const LinearSlices& slices,
               Accumulate accumulate) const {
     weight_gradients(dy_tn, x_tk, slices);
-    input_gradient(dy_tn, slices, scratch_.dnormed_th, accumulate);
+    input_gradient(dy_tn, slices, memory_.dnormed_th, accumulate);
   }
 
   void input_gradient(const TensorView& dy_tn, const LinearSlices& slices, const TensorView& dx_tk,
@@ -247,15 +188,45 @@ class LayerBackward {
 
   // dx += the gradient through one of the norms.
   void norm(const TensorView& x_th, const ParameterSlice& weight, const TensorView& rstd_t) const {
-    context_.kernels.rmsnorm_backward(
-        scratch_.dnormed_th, x_th, weight.of(context_.weights), rstd_t, args_.dx_th,
-        Accumulate::yes, weight.of(args_.contribution), scratch_.forward.kernel, context_.stream);
+    context_.kernels.rmsnorm_backward(memory_.dnormed_th, x_th, weight.of(context_.weights), rstd_t,
+                                      args_.dx_th, Accumulate::yes, weight.of(args_.contribution),
+                                      memory_.forward.kernel, context_.stream);
   }
 
   const LayerContext& context_;
-  const BackwardScratch& scratch_;
+  const LayerBackwardMemory& memory_;
   const LayerBackwardArgs& args_;
 };
+
+void differentiate(const LayerContext& context, const LayerBackwardMemory& memory,
+                   const LayerBackwardArgs& args) {
+  const LayerBackward backward(context, memory, args);
+  backward.feed_forward();
+  backward.attention(LayerForward(context, memory.forward).attention_args());
+}
+
+std::span<std::byte> bytes_of(const TensorView& view) {
+  return {view.as<std::byte>(), static_cast<std::size_t>(view.bytes())};
+}
+
+void forward_keeping(const LayerContext& context, const LayerForwardArgs& args,
+                     ScratchArena& scratch) {
+  ScratchArena saved(bytes_of(args.saved));
+  const LayerForwardMemory memory =
+      carve_keeping_forward(scratch, saved, context.dims, context.kernels);
+  const LayerForward forward(context, memory);
+  forward.attend(args.x_th, memory.x1_th);
+  forward.gate(memory.x1_th);
+  context.kernels.cast(memory.x1_th, args.y_th, context.stream);
+  forward.reduce(args.y_th);
+  forward.clear_gaps(args.saved);
+}
+
+void backward_kept(const LayerContext& context, const LayerBackwardArgs& args,
+                   ScratchArena& scratch) {
+  ScratchArena saved(bytes_of(args.saved));
+  differentiate(context, carve_kept_backward(scratch, saved, context.dims, context.kernels), args);
+}
 
 }  // namespace
 
@@ -278,13 +249,32 @@ std::uint64_t DecoderLayer::backward_scratch_bytes() const {
   return counter.peak_bytes();
 }
 
+std::uint64_t DecoderLayer::saved_bytes() const {
+  ScratchArena scratch, counter;
+  carve_keeping_forward(scratch, counter, dims_, kernels_);
+  return counter.peak_bytes();
+}
+
+std::uint64_t DecoderLayer::keeping_forward_scratch_bytes() const {
+  ScratchArena counter, saved;
+  carve_keeping_forward(counter, saved, dims_, kernels_);
+  return counter.peak_bytes();
+}
+
+std::uint64_t DecoderLayer::kept_backward_scratch_bytes() const {
+  ScratchArena counter, saved;
+  carve_kept_backward(counter, saved, dims_, kernels_);
+  return counter.peak_bytes();
+}
+
 void DecoderLayer::forward(const LayerForwardArgs& args, std::span<std::byte> scratch,
                            Stream& stream) const {
   ScratchArena arena(scratch);
-  const ForwardScratch values = carve_forward(arena, dims_, kernels_);
   const LayerContext context{
       dims_, layout_, inverse_frequencies_, kernels_, args.weights, args.document_start_t, stream};
-  const LayerForward forward(context, values);
+  if (!args.saved.empty()) return forward_keeping(context, args, arena);
+  const LayerForwardMemory memory = carve_forward(arena, dims_, kernels_);
+  const LayerForward forward(context, memory);
   forward.attend(args.x_th, args.y_th);
   forward.gate(args.y_th);
   forward.reduce(args.y_th);
@@ -293,15 +283,14 @@ void DecoderLayer::forward(const LayerForwardArgs& args, std::span<std::byte> sc
 void DecoderLayer::backward(const LayerBackwardArgs& args, std::span<std::byte> scratch,
                             Stream& stream) const {
   ScratchArena arena(scratch);
-  const BackwardScratch values = carve_backward(arena, dims_, kernels_);
   const LayerContext context{
       dims_, layout_, inverse_frequencies_, kernels_, args.weights, args.document_start_t, stream};
-  const LayerForward recompute(context, values.forward);
-  recompute.attend(args.x_th, values.x1_th);
-  recompute.gate(values.x1_th);
-  const LayerBackward backward(context, values, args);
-  backward.feed_forward();
-  backward.attention(recompute.attention_args());
+  if (!args.saved.empty()) return backward_kept(context, args, arena);
+  const LayerBackwardMemory memory = carve_backward(arena, dims_, kernels_);
+  const LayerForward recompute(context, memory.forward);
+  recompute.attend(args.x_th, memory.forward.x1_th);
+  recompute.gate(memory.forward.x1_th);
+  differentiate(context, memory, args);
 }
 
 }  // namespace strata

@@ -44,16 +44,21 @@ class MetaViews {
   std::span<std::byte> scratch_;
 };
 
-// Every kind of segment at least once.
+// Every kind of segment of a model of one layer, which first recomputes and then keeps.
 Program declare_all(const LlamaDeclaration& model) {
+  constexpr int layer = 1;
   Program program;
   Sequence sequence;
   declare_state(model, program, 1);
-  MicroBatchDeclaration segments(model, program, sequence, 0);
-  segments.forward();
-  segments.score();
-  segments.loss();
-  segments.backward();
+  MicroBatchDeclaration plain(model, program, sequence, 0), keeping(model, program, sequence, 1, 1);
+  plain.forward(0);
+  plain.forward(layer);
+  plain.score();
+  plain.loss();
+  plain.backward(layer);
+  plain.backward(0);
+  keeping.forward(layer);
+  keeping.backward(layer);
   return program;
 }
 

@@ -58,7 +58,7 @@ void lay_out_attention(const LlamaConfig& config, BlockBuilder& block, LayerLayo
   layer.query.bias = block.vector("self_attn.q_proj.bias", queries);
   layer.key.bias = block.vector("self_attn.k_proj.bias", keys);
   layer.value.bias = block.vector("self_attn.v_proj.bias", keys);
-  layer.output.bias = block.vector("self_attn.o_proj.bias", h);
+  if (config.attention_output_bias) layer.output.bias = block.vector("self_attn.o_proj.bias", h);
 }
 
 void lay_out_mlp(const LlamaConfig& config, BlockBuilder& block, LayerLayout& layer) {

@@ -68,7 +68,8 @@ class LlamaModel final : public Model {
   void declare_score(Program& program, Sequence& sequence, int micro_batch) const override {
     const LlamaDeclaration model = declaration();
     MicroBatchDeclaration segments(model, program, sequence, micro_batch);
-    for (int block = 0; block < static_cast<int>(head_block()); ++block) segments.forward(block);
+    const int head = static_cast<int>(blocks().size()) - 1;
+    for (int block = 0; block < head; ++block) segments.forward(block);
     segments.score();
   }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "strata/core/error.hpp"
@@ -47,9 +48,10 @@ void check_groups(const LlamaDeclaration& model, int micro_batches, int group) {
 }
 
 void declare_group(const LlamaDeclaration& model, Program& program, Sequence& sequence, int first,
-                   int count) {
+                   const ProgramVariant& variant) {
   std::vector<MicroBatchDeclaration> group;
-  for (int i = 0; i < count; ++i) group.emplace_back(model, program, sequence, first + i);
+  for (int i = 0; i < variant.accumulation_group; ++i)
+    group.emplace_back(model, program, sequence, first + i, variant.kept_layers);
   const int head = static_cast<int>(model.blocks.size()) - 1;
   for (int block = 0; block < head; ++block)
     for (MicroBatchDeclaration& micro_batch : group) micro_batch.forward(block);
@@ -77,12 +79,16 @@ void declare_training(const LlamaDeclaration& model, Program& program, Sequence&
                       int micro_batches, const ProgramVariant& variant) {
   check_groups(model, micro_batches, variant.accumulation_group);
   for (int first = 0; first < micro_batches; first += variant.accumulation_group)
-    declare_group(model, program, sequence, first, variant.accumulation_group);
+    declare_group(model, program, sequence, first, variant);
 }
 
 MicroBatchDeclaration::MicroBatchDeclaration(const LlamaDeclaration& model, Program& program,
-                                             Sequence& sequence, int micro_batch)
-    : model_(model), program_(program), sequence_(sequence), micro_batch_(micro_batch) {
+                                             Sequence& sequence, int micro_batch, int kept_layers)
+    : model_(model),
+      program_(program),
+      sequence_(sequence),
+      micro_batch_(micro_batch),
+      kept_layers_(kept_layers) {
   input_ = shard(Role::input, -1, DType::i32, 3 * model.dims.t);
 }
 
@@ -96,9 +102,13 @@ void MicroBatchDeclaration::forward_embedding() {
 }
 
 void MicroBatchDeclaration::forward_layer(int block) {
-  append(SegmentKind::forward, block,
-         {weight(block), input(), output(block - 1, Access::read), output(block, Access::produce)},
-         LlamaSegment::layer_forward);
+  std::vector<Use> uses{weight(block), input(), output(block - 1, Access::read),
+                        output(block, Access::produce)};
+  if (!keeps(block)) {
+    return append(SegmentKind::forward, block, std::move(uses), LlamaSegment::layer_forward);
+  }
+  uses.push_back(saved(block, Access::produce));
+  append(SegmentKind::forward, block, std::move(uses), LlamaSegment::layer_forward_keeping);
 }
 
 void MicroBatchDeclaration::score() {
@@ -122,11 +132,17 @@ void MicroBatchDeclaration::backward(int block) {
 }
 
 void MicroBatchDeclaration::backward_layer(int block) {
-  append(SegmentKind::backward, block,
-         {weight(block), input(), output(block - 1, Access::read),
-          output_gradient(block, Access::read), output_gradient(block - 1, Access::produce),
-          gradient(block)},
-         LlamaSegment::layer_backward);
+  std::vector<Use> uses{weight(block),
+                        input(),
+                        output(block - 1, Access::read),
+                        output_gradient(block, Access::read),
+                        output_gradient(block - 1, Access::produce),
+                        gradient(block)};
+  if (!keeps(block)) {
+    return append(SegmentKind::backward, block, std::move(uses), LlamaSegment::layer_backward);
+  }
+  uses.push_back(saved(block, Access::read));
+  append(SegmentKind::backward, block, std::move(uses), LlamaSegment::layer_backward_kept);
 }
 
 void MicroBatchDeclaration::backward_embedding() {
@@ -155,6 +171,19 @@ Use MicroBatchDeclaration::output(int block, Access access) {
 Use MicroBatchDeclaration::output_gradient(int block, Access access) {
   const Dims& n = model_.dims;
   return {shard(Role::activation_gradient, block, n.dtype, n.t * n.h), access};
+}
+
+Use MicroBatchDeclaration::saved(int block, Access access) {
+  // f32 on paper: the layer alone knows what lies where.
+  const auto count = static_cast<std::int64_t>(model_.saved_bytes) / dtype_bytes(DType::f32);
+  return {shard(Role::saved, block, DType::f32, count), access};
+}
+
+// Every prefix of the layers keeps its share of those kept, rounded down.
+bool MicroBatchDeclaration::keeps(int block) const {
+  const std::int64_t layers = head_block() - 1;
+  const std::int64_t kept = std::min<std::int64_t>(kept_layers_, layers);
+  return block * kept / layers > (block - 1) * kept / layers;
 }
 
 Use MicroBatchDeclaration::metric() {

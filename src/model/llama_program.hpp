@@ -10,6 +10,9 @@
 //   backward layer      reads weight, input, output before, output's gradient;
 //                       produces gradient of the output before; accumulates gradient
 //   backward embedding  reads input, output's gradient; accumulates gradient
+//
+// A layer that keeps its insides: its forward produces `saved` after its output, and its backward
+// reads it after its gradient.
 
 #include <array>
 #include <cstddef>
@@ -28,10 +31,12 @@ enum class LlamaSegment : std::uint8_t {
   embedding_backward,
   layer_forward,
   layer_backward,
+  layer_forward_keeping,
+  layer_backward_kept,
   score,
   loss,
 };
-inline constexpr std::size_t num_llama_segments = 6;
+inline constexpr std::size_t num_llama_segments = 8;
 
 struct SegmentCost {
   std::uint64_t scratch_bytes = 0;
@@ -46,6 +51,7 @@ struct LlamaDeclaration {
   const std::vector<BlockSpec>& blocks;
   Dims dims;
   HeadWeight head_weight = HeadWeight::own;
+  std::uint64_t saved_bytes = 0;  // of a layer that keeps its insides; a multiple of 4
   const LlamaCosts& costs;
 };
 
@@ -59,7 +65,7 @@ void declare_training(const LlamaDeclaration& model, Program& program, Sequence&
 class MicroBatchDeclaration {
  public:
   MicroBatchDeclaration(const LlamaDeclaration& model, Program& program, Sequence& sequence,
-                        int micro_batch);
+                        int micro_batch, int kept_layers = 0);
 
   void forward(int block);  // any but the head
   void score();
@@ -79,8 +85,10 @@ class MicroBatchDeclaration {
   Use input() const { return {input_, Access::read}; }
   Use output(int block, Access access);
   Use output_gradient(int block, Access access);
+  Use saved(int block, Access access);
   Use metric();
 
+  bool keeps(int block) const;
   ShardId shard(Role role, int block, DType dtype, std::int64_t count);
   void append(SegmentKind kind, int block, std::vector<Use> uses, LlamaSegment costs_of);
 
@@ -88,6 +96,7 @@ class MicroBatchDeclaration {
   Program& program_;
   Sequence& sequence_;
   int micro_batch_;
+  int kept_layers_;
   ShardId input_;
 };
 

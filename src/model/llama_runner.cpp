@@ -28,6 +28,9 @@ class SegmentOperands {
   }
 
   const TensorView& flat(std::size_t use) const { return views_.uses[use]; }
+  TensorView flat_or_none(std::size_t use) const {
+    return use < views_.uses.size() ? flat(use) : TensorView{};
+  }
   TensorView hidden(std::size_t use) const { return flat(use).reshaped({dims_.t, dims_.h}); }
   TensorView tokens(std::size_t use) const { return input_part(use, 0); }
   TensorView labels(std::size_t use) const { return input_part(use, 1); }
@@ -55,7 +58,7 @@ LlamaRunner::LlamaRunner(const LlamaConfig& config, const ComputeShape& shape, K
 }
 
 LlamaDeclaration LlamaRunner::declaration(const LlamaCosts& costs) const {
-  return {layout_.blocks, dims_, head_weight_, costs};
+  return {layout_.blocks, dims_, head_weight_, layer_.saved_bytes(), costs};
 }
 
 std::uint64_t LlamaRunner::scratch_bytes(LlamaSegment segment) const {
@@ -68,6 +71,10 @@ std::uint64_t LlamaRunner::scratch_bytes(LlamaSegment segment) const {
       return layer_.forward_scratch_bytes();
     case LlamaSegment::layer_backward:
       return layer_.backward_scratch_bytes();
+    case LlamaSegment::layer_forward_keeping:
+      return layer_.keeping_forward_scratch_bytes();
+    case LlamaSegment::layer_backward_kept:
+      return layer_.kept_backward_scratch_bytes();
     case LlamaSegment::score:
       return head_.score_scratch_bytes();
     case LlamaSegment::loss:
@@ -103,8 +110,9 @@ void LlamaRunner::forward_embedding(const SegmentOperands& use, Stream& stream) 
 }
 
 void LlamaRunner::forward_layer(const SegmentOperands& use, Stream& stream) const {
-  layer_.forward({use.flat(0), use.document_start(1), use.hidden(2), use.hidden(3)}, use.scratch(),
-                 stream);
+  layer_.forward(
+      {use.flat(0), use.document_start(1), use.hidden(2), use.hidden(3), use.flat_or_none(4)},
+      use.scratch(), stream);
 }
 
 void LlamaRunner::score(const SegmentOperands& use, const StepArgs& args, Stream& stream) const {
@@ -121,7 +129,7 @@ void LlamaRunner::loss(const SegmentOperands& use, const StepArgs& args, Stream&
 
 void LlamaRunner::backward_layer(int block, const SegmentOperands& use, Stream& stream) const {
   layer_.backward({use.flat(0), use.document_start(1), use.hidden(2), use.hidden(3), use.hidden(4),
-                   use.flat(5)},
+                   use.flat(5), use.flat_or_none(6)},
                   use.scratch(), stream);
   clear_gaps(static_cast<std::size_t>(block), use.flat(5), stream);
 }

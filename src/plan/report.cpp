@@ -7,6 +7,7 @@
 #include <concepts>
 #include <nlohmann/json.hpp>
 
+#include "plan/plan_json.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/text_table.hpp"
@@ -198,7 +199,7 @@ std::string format_plan(const Program&, const Plan& plan) {
   return table.text();
 }
 
-std::string plan_to_json(const Program& program, const Plan& plan) {
+nlohmann::ordered_json plan_json(const Program& program, const Plan& plan) {
   nlohmann::ordered_json json;
   json["format"] = "strata-plan-1";
   json["hash"] = fmt::format("{:016x}", plan_hash(program, plan));
@@ -220,7 +221,11 @@ std::string plan_to_json(const Program& program, const Plan& plan) {
     for (const Op& op : schedule.ops) ops.push_back(op_json(program, op));
     json["schedules"].push_back({{"name", schedule.name}, {"ops", std::move(ops)}});
   }
-  return json.dump(1);
+  return json;
+}
+
+std::string plan_to_json(const Program& program, const Plan& plan) {
+  return plan_json(program, plan).dump(1);
 }
 
 std::uint64_t plan_hash(const Program& program, const Plan& plan) {

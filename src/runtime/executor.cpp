@@ -6,6 +6,7 @@
 #include "runtime/lane_walker.hpp"
 #include "runtime/op_runner.hpp"
 #include "runtime/step_state.hpp"
+#include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -37,7 +38,13 @@ class Executor::Impl {
         runs_(plan.schedules.size(), 0),
         timings_(plan.schedules.size()),
         walker_(make_walker(plan, runner_, options)) {
-    for (StepState& state : states_) state.result.micro_batch_losses.reserve(program.shards.size());
+    std::size_t ops_max = 0;
+    for (const Schedule& schedule : plan.schedules)
+      ops_max = std::max(ops_max, schedule.ops.size());
+    for (StepState& state : states_) {
+      state.result.micro_batch_losses.reserve(program.shards.size());
+      state.spans.resize(ops_max);
+    }
   }
 
   void submit(std::string_view name, const StepArgs& args) {
@@ -67,8 +74,33 @@ class Executor::Impl {
 
   StepTiming last_timing(std::string_view schedule) const { return timings_[index_of(schedule)]; }
 
+  std::optional<CompletedStep> completed_step(std::string_view name, std::int64_t index,
+                                              std::int64_t origin_ns) const {
+    const std::size_t schedule = index_of(name);
+    for (std::uint64_t step = kept_from(); step < completed_; ++step) {
+      const StepState& state = states_[step % states_.size()];
+      if (state.schedule == schedule && state.index == index)
+        return CompletedStep{state.timing(), op_times(state, origin_ns)};
+    }
+    return {};
+  }
+
  private:
   StepState& state_of(std::uint64_t step) { return states_[step % states_.size()]; }
+  std::uint64_t kept_from() const {
+    return submitted_ - std::min<std::uint64_t>(submitted_, states_.size());
+  }
+
+  std::vector<OpTime> op_times(const StepState& state, std::int64_t origin_ns) const {
+    std::vector<OpTime> times;
+    times.reserve(plan_.schedules[state.schedule].ops.size());
+    for (const Op& op : plan_.schedules[state.schedule].ops) {
+      const OpSpan& span = state.spans[op.id.index()];
+      times.push_back(
+          {op.id, seconds(span.start_ns - origin_ns), seconds(span.end_ns - origin_ns)});
+    }
+    return times;
+  }
 
   void complete(std::uint64_t step) {
     if (step < completed_) return;
@@ -105,6 +137,10 @@ const StepResult& Executor::wait_result() { return impl_->wait_result(); }
 void Executor::drain() { impl_->drain(); }
 StepTiming Executor::last_timing(std::string_view schedule) const {
   return impl_->last_timing(schedule);
+}
+std::optional<CompletedStep> Executor::completed_step(std::string_view schedule, std::int64_t index,
+                                                      std::int64_t origin_ns) const {
+  return impl_->completed_step(schedule, index, origin_ns);
 }
 
 }  // namespace strata

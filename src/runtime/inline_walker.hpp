@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/lane_walker.hpp"
+#include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -22,7 +23,9 @@ class InlineWalker : public LaneWalker {
   void run(const Op& op, StepState& step) {
     rethrow_failure();
     try {
+      const std::int64_t start = now_ns();
       runner_.run(op, step);
+      step.ran(op, {start, now_ns()});
     } catch (const Error& error) {
       failure_ = error.what();
       throw;

@@ -1,5 +1,4 @@
 #include "runtime/inline_walker.hpp"
-#include "strata/core/clock.hpp"
 
 namespace strata {
 namespace {
@@ -10,11 +9,7 @@ class SerialWalker final : public InlineWalker {
   SerialWalker(const Plan& plan, OpRunner& runner) : InlineWalker(runner), plan_(plan) {}
 
   void submit(StepState& step) override {
-    for (const Op& op : plan_.schedules[step.schedule].ops) {
-      const std::int64_t start = now_ns();
-      run(op, step);
-      step.busy_ns[static_cast<std::size_t>(op.lane)] += now_ns() - start;
-    }
+    for (const Op& op : plan_.schedules[step.schedule].ops) run(op, step);
   }
   void wait_reported(const StepState&) override { rethrow_failure(); }
   void wait_complete(const StepState&) override { rethrow_failure(); }

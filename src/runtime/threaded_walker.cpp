@@ -91,7 +91,7 @@ class ThreadedWalker final : public LaneWalker {
 
   void transfer_done(OpTrack& track, const IoResult& result) noexcept {
     track.in_flight = false;  // First: once it counts as complete, its next step may begin.
-    io_lane_busy(track.op->lane, *track.step, -1);
+    span(track).end_ns = io_lane_busy(track.op->lane, *track.step, -1);
     if (!result.ok()) fail(runner_.failure(*track.op, *track.step, result.message));
     finish(track, *track.step);
     transfer_ended();
@@ -163,7 +163,7 @@ class ThreadedWalker final : public LaneWalker {
       if (is_nvme_lane(track.op->lane)) return start_transfer(track, step);
       const std::int64_t start = now_ns();
       runner_.run(*track.op, step);
-      step.busy_ns[static_cast<std::size_t>(track.op->lane)] += now_ns() - start;
+      step.ran(*track.op, {start, now_ns()});
       finish(track, step);
     } catch (const std::exception& error) {
       fail(error.what());
@@ -172,7 +172,7 @@ class ThreadedWalker final : public LaneWalker {
 
   void start_transfer(OpTrack& track, StepState& step) {
     track.step = &step;
-    io_lane_busy(track.op->lane, step, +1);
+    span(track).start_ns = io_lane_busy(track.op->lane, step, +1);
     transfer_begins(track);
     try {
       runner_.start_transfer(*track.op, step, track);
@@ -195,13 +195,17 @@ class ThreadedWalker final : public LaneWalker {
     if (failed_) progress_.notify_all();
   }
 
-  void io_lane_busy(Lane lane, StepState& step, int change) {
+  static OpSpan& span(const OpTrack& track) { return track.step->spans[track.op->id.index()]; }
+
+  // Returns the time of the change.
+  std::int64_t io_lane_busy(Lane lane, StepState& step, int change) {
     LaneClock& clock = lane_clocks_[static_cast<std::size_t>(lane)];
     std::lock_guard lock(clock.mutex);
     const std::int64_t now = now_ns();
     if (clock.in_flight > 0) step.busy_ns[static_cast<std::size_t>(lane)] += now - clock.since;
     clock.since = now;
     clock.in_flight += change;
+    return now;
   }
 
   // The first failure is the one to tell of.

@@ -26,7 +26,9 @@ std::string format_waits(const StepReport& report) {
 std::string format_rest(const StepReport& report) {
   const double per_second =
       report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
-  return fmt::format("{} tok/s | {:.2f} s{}", format_rate(per_second), report.seconds,
+  const std::string of_bound =
+      report.of_bound > 0 ? fmt::format(", {:.0f}% of the bound", 100 * report.of_bound) : "";
+  return fmt::format("{} tok/s | {:.2f} s{}{}", format_rate(per_second), report.seconds, of_bound,
                      format_waits(report));
 }
 

@@ -62,11 +62,12 @@ void make_optimizers(const RunConfig& config, PlannedRun& run) {
   run.device_optimizer = std::make_unique<Optimizer>(optimizer, decays, *run.device_kernels);
 }
 
-void declare_training(const RunConfig& config, const Model& model, Program& program) {
+void declare_training(const RunConfig& config, const Model& model, const ProgramVariant& variant,
+                      Program& program) {
   const int micro_batches = static_cast<int>(config.gradient_accumulation_steps);
   model.declare_state(program, micro_batches);
   Sequence train{"train", {}};
-  model.declare_training(program, train, micro_batches, program_variant(config));
+  model.declare_training(program, train, micro_batches, variant);
   Optimizer::declare(optimizer_config(config), program, train);
   program.sequences.push_back(std::move(train));
 }
@@ -143,6 +144,17 @@ void check_verified(const Program& program, const Plan& plan) {
   throw Error(text);
 }
 
+// Over the run's kernels.
+void make_model(const RunConfig& config, PlannedRun& run) {
+  const HfConfig hf = read_hf_config(config.model_name_or_path);
+  if (config.cutoff_len > hf.max_position_embeddings)
+    throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
+                                  config.cutoff_len, hf.max_position_embeddings));
+  const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
+                           config.cutoff_len * config.per_device_train_batch_size, 0};
+  run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
+}
+
 }  // namespace
 
 UpdateOrder update_order(const RunConfig& config) {
@@ -209,6 +221,7 @@ LlamaConfig llama_config(const HfConfig& hf) {
   config.rms_norm_epsilon = static_cast<float>(hf.rms_norm_eps);
   config.tie_word_embeddings = hf.tie_word_embeddings;
   config.attention_bias = hf.attention_bias;
+  config.attention_output_bias = hf.attention_output_bias;
   config.mlp_bias = hf.mlp_bias;
   config.rope = hf.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
   config.rope_theta = hf.rope_theta;
@@ -233,29 +246,65 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
 }
 
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology) {
-  const HfConfig hf = read_hf_config(config.model_name_or_path);
-  if (config.cutoff_len > hf.max_position_embeddings)
-    throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
-                                  config.cutoff_len, hf.max_position_embeddings));
   PlannedRun run;
   make_kernels(config, topology, run);
-  const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
-                           config.cutoff_len * config.per_device_train_batch_size, 0};
-  run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
-  run.program.tile_elements = std::max<std::int64_t>(
-      norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) /
-                               norm_chunk_elements * norm_chunk_elements);
-  if (purpose == Purpose::train) {
-    declare_training(config, *run.model, run.program);
-    make_optimizers(config, run);
-  } else {
-    run.model->declare_state(run.program, 0);
-  }
-  if (purpose == Purpose::evaluate || config.evaluate) declare_evaluation(*run.model, run.program);
-  const Policy policy = make_policy(config);
-  run.plan = make_plan(run.program, make_limits(config, topology, run.program, policy), policy);
+  make_model(config, run);
+  const PlanChoice choice = plan_choice(config);
+  run.program = declare_program(config, purpose, *run.model, choice.variant);
+  if (purpose == Purpose::train) make_optimizers(config, run);
+  run.plan = make_plan(run.program, make_limits(config, topology, run.program, choice.policy),
+                       choice.policy);
   check_verified(run.program, run.plan);
   return run;
+}
+
+PlannedRun declare_run(const RunConfig& config, const ProgramVariant& variant) {
+  PlannedRun run;
+  // Asked for nothing but the scratch they need; one thread is the caller's own.
+  run.device_kernels = make_cpu_kernels({.num_threads = 1});
+  run.host_kernels = make_cpu_kernels({.num_threads = 1});
+  make_model(config, run);
+  run.program = declare_program(config, Purpose::train, *run.model, variant);
+  make_optimizers(config, run);
+  return run;
+}
+
+PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const PlanChoice& choice,
+                    Proof proof) {
+  PlannedRun run = declare_run(config, choice.variant);
+  run.plan = make_plan(run.program, limits, choice.policy);
+  if (proof == Proof::verified) check_verified(run.program, run.plan);
+  return run;
+}
+
+PlannedRun plan_run(const RunConfig& config, const MachineProfile& machine) {
+  return plan_run(config, run_limits(config, machine), plan_choice(config), Proof::verified);
+}
+
+Program declare_program(const RunConfig& config, Purpose purpose, const Model& model,
+                        const ProgramVariant& variant) {
+  Program program;
+  program.tile_elements = std::max<std::int64_t>(
+      norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) /
+                               norm_chunk_elements * norm_chunk_elements);
+  if (purpose == Purpose::train)
+    declare_training(config, model, variant, program);
+  else
+    model.declare_state(program, 0);
+  if (purpose == Purpose::evaluate || config.evaluate) declare_evaluation(model, program);
+  return program;
+}
+
+PlanChoice plan_choice(const RunConfig& config) {
+  return {program_variant(config), make_policy(config)};
+}
+
+TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
+  TierLimits limits = machine_limits(machine);
+  if (config.offload.gpu_limit) limits.device_bytes = *config.offload.gpu_limit;
+  if (config.offload.cpu_limit)
+    limits.host_bytes = *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks);
+  return limits;
 }
 
 }  // namespace strata

@@ -9,6 +9,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "train/step_recorder.hpp"
 #include "train/steps_in_flight.hpp"
 
 namespace strata {
@@ -51,62 +52,6 @@ void check_shards(const RunConfig& config, const std::string& key, const Paths& 
   }
 }
 
-// By what the user can change; nothing for the compute lane itself.
-std::string wait_name(Lane lane) {
-  switch (lane) {
-    case Lane::read:
-    case Lane::state_read:
-    case Lane::write:
-    case Lane::state_write:
-      return "nvme";
-    case Lane::h2d:
-    case Lane::state_h2d:
-      return "h2d";
-    case Lane::d2h:
-    case Lane::state_d2h:
-      return "d2h";
-    case Lane::update:
-      return "update";
-    case Lane::comm:
-      return "comm";
-    case Lane::compute:
-      break;
-  }
-  return "";
-}
-
-using Waits = std::vector<std::pair<std::string, double>>;
-
-void add_wait(Waits& waits, const std::string& name, double added) {
-  const auto found = std::ranges::find(waits, name, &Waits::value_type::first);
-  if (found == waits.end())
-    waits.emplace_back(name, added);
-  else
-    found->second += added;
-}
-
-Waits busy_of(const StepTiming& timing) {
-  Waits busy;
-  for (int lane = 0; lane < num_lanes; ++lane) {
-    const double s = seconds(timing.busy_ns[static_cast<std::size_t>(lane)]);
-    if (s > 0) busy.emplace_back(lane_name(static_cast<Lane>(lane)), s);
-  }
-  return busy;
-}
-
-// Those that are worth a look: at least a hundredth of the step, and more than 0.00 on the line.
-Waits waits_of(const StepTiming& timing, double step_seconds) {
-  Waits waits;
-  for (int lane = 0; lane < num_lanes; ++lane) {
-    const std::string name = wait_name(static_cast<Lane>(lane));
-    if (!name.empty())
-      add_wait(waits, name, seconds(timing.compute_wait_ns[static_cast<std::size_t>(lane)]));
-  }
-  std::erase_if(
-      waits, [&](const auto& wait) { return wait.second < std::max(0.01 * step_seconds, 0.005); });
-  return waits;
-}
-
 }  // namespace
 
 void check_data(const RunConfig& config) {
@@ -125,8 +70,9 @@ struct Trainer::Slot {
   std::int64_t tokens = 0;
 };
 
-Trainer::Trainer(const RunConfig& config, Session& session, Progress& progress)
-    : config_(config), session_(session), progress_(progress) {
+Trainer::Trainer(const RunConfig& config, Session& session, Progress& progress,
+                 const TrainerOptions& options)
+    : config_(config), session_(session), progress_(progress), options_(options) {
   check_shards(config, "dataset", config.dataset);
   train_ = open_batches(config, config.dataset, RowOrder::shuffled);
   if (config.evaluate) held_out_ = held_out_batches(config);
@@ -172,6 +118,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
   TrainOutcome outcome;
   StepsInFlight<Slot> steps(session_.executor(), "train");
   if (held_out_ != nullptr) evaluate(0, outcome.held_out_before, stop);
+  StepRecorder recorder(options_, session_.executor(), session_.run(), total_steps_);
   const std::int64_t begin = now_ns();
   std::int64_t last = begin;
   for (std::int64_t step = 0; step < total_steps_ && !stopping(); ++step) {
@@ -182,7 +129,10 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
     // forward.
     const StepResult& result = steps.take();
     const std::int64_t now = now_ns();
+    recorder.took(step, seconds(now - last));
+    recorder.collect();
     StepReport line = report(slot, result, seconds(now - last));
+    recorder.describe(line);
     last = now;
     outcome.steps = step + 1;
     if (step == 0) outcome.loss_first = result.loss;
@@ -199,6 +149,8 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
       break;
     }
     if (evaluation_due(step + 1) && !stopping()) {
+      session_.executor().drain();
+      recorder.collect();
       Evaluation between;
       evaluate(step + 1, between, stop);
       last = now_ns();
@@ -206,10 +158,18 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
+  finish(recorder, outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
     evaluate(outcome.steps, outcome.held_out_after, stop);
   return outcome;
+}
+
+void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {
+  recorder.collect();
+  outcome.roofline = recorder.roofline();
+  const std::string trouble = recorder.close_trace();
+  if (!trouble.empty()) progress_.event("trace", trouble);
 }
 
 bool Trainer::evaluation_due(std::int64_t step) const {
@@ -222,8 +182,7 @@ void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::atomic<bo
   if (into.tokens > 0) progress_.evaluation(step, into.loss, into.tokens);
 }
 
-StepReport Trainer::report(const Slot& slot, const StepResult& result, double step_seconds) {
-  const StepTiming timing = session_.executor().last_timing("train");
+StepReport Trainer::report(const Slot& slot, const StepResult& result, double step_seconds) const {
   StepReport line;
   line.step = result.index + 1;
   line.total_steps = total_steps_;
@@ -234,11 +193,6 @@ StepReport Trainer::report(const Slot& slot, const StepResult& result, double st
   line.seconds = step_seconds;
   line.tokens = slot.tokens;
   line.applied = result.applied;
-  line.waits = waits_of(timing, step_seconds);
-  line.busy = busy_of(timing);
-  line.timing_step = timing.index + 1;
-  line.nvme_bytes_read = timing.nvme_bytes_read;
-  line.nvme_bytes_written = timing.nvme_bytes_written;
   return line;
 }
 

@@ -192,6 +192,18 @@ ExportOptions export_options(const RunConfig& config, const PlannedRun& run) {
 
 }  // namespace
 
+// Elements as fp32, and as the file stores them.
+std::uint64_t load_buffer_bytes() {
+  return static_cast<std::uint64_t>((piece_elements + tensor_read_elements) *
+                                    dtype_bytes(DType::f32));
+}
+
+// A piece as fp32, and as it is written.
+std::uint64_t export_buffer_bytes(DType dtype) {
+  return static_cast<std::uint64_t>(tensor_source_elements *
+                                    (dtype_bytes(DType::f32) + dtype_bytes(dtype)));
+}
+
 void load_weights(const std::filesystem::path& folder, const PlannedRun& run, StateAccess& state) {
   Loader(folder, run, state).load();
 }

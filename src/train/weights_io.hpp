@@ -21,4 +21,8 @@ void check_export_weights(const RunConfig& config, const std::filesystem::path& 
 void export_weights(const RunConfig& config, const std::filesystem::path& target,
                     const PlannedRun& run, StateAccess& state);
 
+// What load_weights and export_weights need of host memory beside the plan's.
+std::uint64_t load_buffer_bytes();
+std::uint64_t export_buffer_bytes(DType dtype);
+
 }  // namespace strata

@@ -19,12 +19,14 @@ namespace strata {
 // contradiction. Both RoPE spellings (rope_theta + rope_scaling, rope_parameters) are read and must
 // agree.
 struct HfConfig {
-  std::string architecture = {};  // "LlamaForCausalLM"; others are refused by name
+  // "LlamaForCausalLM", "Qwen2ForCausalLM" or "MistralForCausalLM"; others are refused by name.
+  std::string architecture = {};
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0;
   std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0,
                max_position_embeddings = 0;
   double rms_norm_eps = 1e-5;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
+  bool attention_output_bias = true;  // attention_bias includes o_proj; Qwen2's does not
   std::string rope_type = "default";  // or "llama3"; others are refused by name
   double rope_theta = 10000;
   double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,
@@ -60,6 +62,10 @@ class HfWeights {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The most elements that a read or a TensorSource is asked for at once, in buffers of their own.
+inline constexpr std::int64_t tensor_read_elements = std::int64_t{1} << 18;
+inline constexpr std::int64_t tensor_source_elements = std::int64_t{1} << 20;
 
 // Gives elements [first, first + bytes/dtype) of tensor `name` in `dtype`, to an export.
 using TensorSource = std::function<void(const std::string& name, std::int64_t first, DType dtype,

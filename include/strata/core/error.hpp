@@ -41,10 +41,12 @@ class OutOfMemory : public Error {
  public:
   OutOfMemory(std::string_view where, std::uint64_t wanted_bytes, std::uint64_t free_bytes,
               std::string_view advice = {});
+  const std::string& where() const { return where_; }
   std::uint64_t wanted_bytes() const { return wanted_bytes_; }
   std::uint64_t free_bytes() const { return free_bytes_; }
 
  private:
+  std::string where_;
   std::uint64_t wanted_bytes_;
   std::uint64_t free_bytes_;
 };

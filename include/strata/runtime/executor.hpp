@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "strata/device/device.hpp"
@@ -24,6 +25,7 @@
 #include "strata/kernels/kernels.hpp"
 #include "strata/memory/tier_memory.hpp"
 #include "strata/plan/plan.hpp"
+#include "strata/plan/simulate.hpp"
 #include "strata/program/step.hpp"
 
 namespace strata {
@@ -66,6 +68,13 @@ struct StepTiming {
   std::uint64_t nvme_bytes_written = 0;
 };
 
+// One step that completed as a whole: where its time went, and when each of its ops ran. A
+// transfer's time is that from its handing to the drive to its completion.
+struct CompletedStep {
+  StepTiming timing;
+  std::vector<OpTime> ops;  // indexed by OpId
+};
+
 class Executor {
  public:
   Executor(const Program& program, const Plan& plan, const ExecutorParts& parts,
@@ -84,6 +93,10 @@ class Executor {
   void drain();
   // Timing of the schedule's last step that completed as a whole; index -1: none yet.
   StepTiming last_timing(std::string_view schedule) const;
+  // The step of the schedule with this StepArgs::index, its ops in seconds since `origin_ns` of
+  // now_ns(). None when it has not completed, or four later ones of any schedule were submitted.
+  std::optional<CompletedStep> completed_step(std::string_view schedule, std::int64_t index,
+                                              std::int64_t origin_ns) const;
 
  private:
   class Impl;

@@ -26,10 +26,15 @@ struct StepReport {
   std::vector<std::pair<std::string, double>>
       busy;  // seconds each lane worked in the last complete step; metrics.jsonl only
   std::uint64_t nvme_bytes_read = 0, nvme_bytes_written = 0;
+  // Of the step of timing_step, by resource, for metrics.jsonl: the share of the step in which it
+  // had something to do, bytes per second over a link while it had, and with a prediction the time
+  // that the step needs of it at its full rate over the time the step took.
+  std::vector<std::pair<std::string, double>> used = {}, rates = {}, roofline = {};
+  double of_bound = 0;  // the largest of `roofline`, shown on the terminal; 0: not known
 };
 
 // "step 12/200 | loss 1.834 | norm 0.92 | lr 9.8e-06 | 812 tok/s | 2.31 s (wait: nvme 0.04 update
-// 0.11) | eta 7m12s"
+// 0.11) | eta 7m12s"; with a prediction "2.31 s, 91% of the bound (wait: ...".
 std::string format_step(const StepReport& report, double eta_seconds);
 std::string format_duration(double seconds);  // "42s", "7m12s", "11h41m"
 

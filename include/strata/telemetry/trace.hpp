@@ -2,6 +2,9 @@
 // Chrome trace JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a process per
 // rank, a row per lane, counters and flows. The same rows serve what a plan predicts and what a run
 // measured. A file is valid JSON at each flush; `.gz` is not written. Thread contract: one thread.
+//
+// A run that is killed leaves the file as it was flushed last. Killed within the write of a flush
+// it may lack its closing bracket and end amid an event; both viewers load it up to there.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,25 +19,33 @@
 
 namespace strata {
 
+// Times are written as whole nanoseconds, so that what touches on our clock touches in the file.
+// What has a time or value that is not finite is left out: JSON has no word for it.
 class TraceFile {
  public:
-  // Throws Error when the file cannot be written.
+  // Throws SystemError when the file cannot be written. Replaces what is there.
   explicit TraceFile(const std::filesystem::path& path);
   ~TraceFile();
 
   void name_process(int process, const std::string& name);
-  void name_row(int process, int row, const std::string& name);  // rows sort by their number
+  // Rows sort by their number. Viewers keep row 0 and process 0 for the idle kernel: rows are from
+  // 1, and processes are written one higher than they are numbered here.
+  void name_row(int process, int row, const std::string& name);
   struct Span {
     int process = 0, row = 0;
-    std::string_view name, category;
-    double start_s = 0, seconds = 0;
+    std::string_view name = {}, category = {};
+    double start_s = 0, seconds = 0;  // viewers drop what starts below 0
     std::vector<std::pair<std::string, std::string>> arguments = {};
   };
   void span(const Span& span);
   void counter(int process, const std::string& name, double at_s, double value);
-  // An arrow between two spans, from the end of one to the start of the other.
+  // An arrow between two spans, from the end of one to the start of the other. After both.
   void flow(std::uint64_t id, const Span& from, const Span& to);
-  // Throws Error when a write failed. Called by the destructor, which keeps quiet.
+
+  // Brings what was said so far to the file. A write that fails is told by close(): the file then
+  // ends, as valid JSON, with the flush before, and takes no more.
+  void flush();
+  // Throws SystemError when a write failed. Called by the destructor, which keeps quiet.
   void close();
 
  private:
@@ -42,9 +53,28 @@ class TraceFile {
   std::unique_ptr<Impl> impl_;
 };
 
-// One step of a schedule as a process: a row per lane in use (NVMe lanes split into as many rows as
-// have transfers side by side), flows from each fetch to its first use, and counters of the bytes
-// per second on each link. `times` is indexed by OpId; `at_s` is added to all of them.
+// The steps of one schedule on the rows of one process: a row per lane in use (NVMe lanes split
+// into as many rows as have transfers side by side), flows from each fetch to its first use, and
+// counters of the bytes per second on each link. Steps overlap: those that follow one another in a
+// run share the rows. All arguments outlive it.
+class StepTracer {
+ public:
+  StepTracer(TraceFile& trace, int process, const Program& program, const Plan& plan,
+             const Schedule& schedule);
+  ~StepTracer();
+
+  // The next step in order. `times` is indexed by OpId; `at_s` is added to all of them. `number`
+  // stands in its spans' arguments.
+  void step(std::span<const OpTime> times, double at_s, std::int64_t number);
+  // Writes the counters, which sum over steps. After the last step.
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One step as a process. It is moved to later by as much as its first op would start below 0.
 void trace_step(TraceFile& trace, int process, const Program& program, const Plan& plan,
                 const Schedule& schedule, std::span<const OpTime> times, double at_s);
 

@@ -9,7 +9,9 @@
 #include "strata/kernels/kernels.hpp"
 #include "strata/model/model.hpp"
 #include "strata/optim/optimizer.hpp"
+#include "strata/plan/machine.hpp"
 #include "strata/plan/plan.hpp"
+#include "strata/plan/simulate.hpp"
 #include "strata/train/run_config.hpp"
 #include "strata/train/run_threads.hpp"
 
@@ -44,5 +46,30 @@ struct PlannedRun {
 PlannedRun plan_run(const RunConfig& config, Purpose purpose);
 // For a machine that may be another than this one.
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology);
+
+// How a run goes about it: what its config says, or what a search chose instead.
+struct PlanChoice {
+  ProgramVariant variant;
+  Policy policy;
+};
+PlanChoice plan_choice(const RunConfig& config);
+// The program of a run in one of its variants. Cheap, and pure.
+Program declare_program(const RunConfig& config, Purpose purpose, const Model& model,
+                        const ProgramVariant& variant);
+
+// What one rank may have of a machine known by its numbers. The NVMe tier is the machine's drives,
+// whatever paths the config names; offload.cpu_limit is what all ranks together may have.
+TierLimits run_limits(const RunConfig& config, const MachineProfile& machine);
+
+enum class Proof : std::uint8_t {
+  verified,  // as every plan that runs
+  trusted,   // of plans that are only compared
+};
+// A training run by numbers alone: neither threads are started nor memory touched, and nothing but
+// the model's config.json need be here. The first has no plan yet.
+PlannedRun declare_run(const RunConfig& config, const ProgramVariant& variant);
+PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const PlanChoice& choice,
+                    Proof proof);
+PlannedRun plan_run(const RunConfig& config, const MachineProfile& machine);
 
 }  // namespace strata

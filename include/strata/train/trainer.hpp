@@ -4,9 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "strata/telemetry/progress.hpp"
+#include "strata/telemetry/roofline.hpp"
+#include "strata/telemetry/trace.hpp"
 #include "strata/train/session.hpp"
 
 namespace strata {
@@ -19,6 +23,13 @@ struct TrainOutcome {
   std::string failure;   // a gradient was not finite and the policy is `stop`; empty: none
   bool stopped = false;  // by `stop`, before the last step
   double seconds = 0;
+  Roofline roofline;  // of the steps after the first two
+};
+
+struct TrainerOptions {
+  TraceFile* trace = nullptr;    // closed when the run ends; null: no step is traced
+  std::int64_t trace_steps = 3;  // > 0; the first two steps of a run are not traced if others are
+  std::optional<Simulation> predicted = {};  // of the train schedule on this machine
 };
 
 // What a Trainer would refuse, known from the headers of the token shards: before anything is
@@ -30,9 +41,12 @@ void check_data(const RunConfig& config);
 // vocabulary is not the model's.
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config);
 
+class StepRecorder;
+
 class Trainer {
  public:
-  Trainer(const RunConfig& config, Session& session, Progress& progress);
+  Trainer(const RunConfig& config, Session& session, Progress& progress,
+          const TrainerOptions& options = {});
   ~Trainer();
 
   std::int64_t total_steps() const { return total_steps_; }
@@ -45,13 +59,15 @@ class Trainer {
   struct Slot;  // inputs and arguments of one step in flight
 
   void prepare(Slot& slot, std::int64_t step);
-  StepReport report(const Slot& slot, const StepResult& result, double seconds);
+  StepReport report(const Slot& slot, const StepResult& result, double seconds) const;
+  void finish(StepRecorder& recorder, TrainOutcome& outcome);
   void evaluate(std::int64_t step, Evaluation& into, const std::atomic<bool>* stop);
   bool evaluation_due(std::int64_t step) const;
 
   const RunConfig& config_;
   Session& session_;
   Progress& progress_;
+  const TrainerOptions options_;
   std::unique_ptr<Batches> train_, held_out_;
   double steps_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;

@@ -1,5 +1,5 @@
-// Against transformers' LlamaForCausalLM in fp32: logits, token losses, loss and every parameter's
-// gradient (make_goldens.py).
+// Against transformers' LlamaForCausalLM and Qwen2ForCausalLM in fp32: logits, token losses, loss
+// and every parameter's gradient (make_goldens.py).
 
 #include <gtest/gtest.h>
 
@@ -45,6 +45,7 @@ LlamaConfig config_of(const std::filesystem::path& folder) {
   config.rms_norm_epsilon = static_cast<float>(source.rms_norm_eps);
   config.tie_word_embeddings = source.tie_word_embeddings;
   config.attention_bias = source.attention_bias;
+  config.attention_output_bias = source.attention_output_bias;
   config.mlp_bias = source.mlp_bias;
   config.rope = source.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
   config.rope_theta = source.rope_theta;
@@ -146,7 +147,8 @@ TEST_P(LlamaGolden, StaysNearTransformersF32InBf16) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, LlamaGolden,
-                         testing::Combine(testing::Values("tied", "untied_packed", "bias_llama3"),
+                         testing::Combine(testing::Values("tied", "untied_packed", "bias_llama3",
+                                                          "qwen2"),
                                           testing::Values("ref", "cpu")),
                          [](const auto& param) {
                            return std::string(std::get<0>(param.param)) + "_" +

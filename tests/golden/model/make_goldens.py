@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the goldens of tests/golden/model from transformers' LlamaForCausalLM.
+"""Writes the goldens of tests/golden/model from transformers' Llama and Qwen2.
 
 Usage: make_goldens.py [FOLDER]   (needs torch, transformers, safetensors; default: its own folder)
 
@@ -17,7 +17,7 @@ import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 # Small enough that 48 tokens meet the kept, the blended and the stretched frequencies.
@@ -33,7 +33,11 @@ CASES = {
     "bias_llama3": dict(seed=3, documents=[48], tie_word_embeddings=False, hidden_size=40,
                         intermediate_size=44, num_hidden_layers=2, rope_parameters=LLAMA3_ROPE,
                         attention_bias=True, mlp_bias=True),
+    "qwen2": dict(seed=4, documents=[30, 18], tie_word_embeddings=False, hidden_size=32,
+                  intermediate_size=40, num_hidden_layers=2, rope_parameters=PLAIN_ROPE,
+                  use_sliding_window=False),
 }
+CLASSES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM)}  # others: Llama
 
 ROPE_CASES = {
     "smollm2": (64, {"rope_type": "default", "rope_theta": 100000.0}),
@@ -52,10 +56,11 @@ def save(tensors, path):
     path.chmod(0o644)
 
 
-def make_config(options):
-    return LlamaConfig(vocab_size=97, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
-                       max_position_embeddings=256, rms_norm_eps=1e-5, initializer_range=0.15,
-                       bos_token_id=1, eos_token_id=2, attn_implementation="eager", **options)
+def make_model(name, options):
+    config, model = CLASSES.get(name, (LlamaConfig, LlamaForCausalLM))
+    return model(config(vocab_size=97, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+                        max_position_embeddings=256, rms_norm_eps=1e-5, initializer_range=0.15,
+                        bos_token_id=1, eos_token_id=2, attn_implementation="eager", **options))
 
 
 def randomize(model, generator):
@@ -115,7 +120,7 @@ def write_case(folder, name, options):
     options = dict(options)
     generator = torch.Generator().manual_seed(options.pop("seed"))
     documents = options.pop("documents")
-    model = LlamaForCausalLM(make_config(options))
+    model = make_model(name, options)
     randomize(model, generator)
     rows = make_rows(documents, model.config.vocab_size, generator)
     logits, losses, loss = run_rows(model, rows)

@@ -88,19 +88,78 @@ TEST(HfConfig, ReadsEitherDtypeSpellingUnlessTheyDisagree) {
 }
 
 TEST(HfConfig, RefusesOtherClassesByName) {
-  for (const char* name : {"Qwen2ForCausalLM", "MistralForCausalLM", "Qwen3ForCausalLM",
-                           "GemmaForCausalLM", "LlamaForSequenceClassification"}) {
+  for (const char* name :
+       {"Qwen3ForCausalLM", "GemmaForCausalLM", "LlamaForSequenceClassification"}) {
     EXPECT_THAT(complaint<ConfigError>({{"architectures", {name}}}), HasSubstr(name));
   }
-  EXPECT_THAT(complaint<ConfigError>({{"architectures", {"Qwen2ForCausalLM"}}}), HasSubstr("bias"));
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", {"Qwen3ForCausalLM"}}}),
+              HasSubstr("normalises"));
+}
+
+json of_class(const char* architecture, const json& changes) {
+  json config = {{"architectures", {architecture}},
+                 {"num_key_value_heads", 2},
+                 {"max_position_embeddings", 64}};
+  config.update(changes);
+  return config;
+}
+
+TEST(HfConfig, GivesQwen2BiasesOfQueryKeyAndValueAlone) {
+  const HfConfig config = parse(of_class("Qwen2ForCausalLM", {{"sliding_window", 4096}}));
+  EXPECT_EQ(config.architecture, "Qwen2ForCausalLM");
+  EXPECT_TRUE(config.attention_bias);
+  EXPECT_FALSE(config.attention_output_bias || config.mlp_bias);
+  std::vector<std::string> biases;
+  for (const ExpectedTensor& tensor : llama_tensors(config))
+    if (tensor.name.starts_with("model.layers.1.") && tensor.name.ends_with(".bias"))
+      biases.push_back(tensor.name.substr(15));
+  EXPECT_THAT(biases, ElementsAre("self_attn.q_proj.bias", "self_attn.k_proj.bias",
+                                  "self_attn.v_proj.bias"));
+}
+
+TEST(HfConfig, ReadsMistralWithoutAWindow) {
+  const HfConfig config = parse(of_class("MistralForCausalLM", {{"sliding_window", nullptr}}));
+  EXPECT_EQ(config.architecture, "MistralForCausalLM");
+  EXPECT_FALSE(config.attention_bias || config.mlp_bias);
+}
+
+TEST(HfConfig, RefusesWindowsAsEachClassMeansThem) {
+  const auto refusal = [](const char* name, const json& changes) {
+    return complaint<ConfigError>(of_class(name, changes));
+  };
+  EXPECT_THAT(refusal("MistralForCausalLM", json::object()), HasSubstr("null says"));
+  EXPECT_THAT(
+      refusal("MistralForCausalLM", {{"sliding_window", 4096}, {"use_sliding_window", false}}),
+      HasSubstr("sliding_window"));
+  EXPECT_THAT(refusal("Qwen2ForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", true}}),
+              HasSubstr("sliding_window"));
+  EXPECT_THAT(
+      refusal("Qwen2ForCausalLM", {{"layer_types", {"full_attention", "sliding_attention"}}}),
+      HasSubstr("layer_types"));
+}
+
+TEST(HfConfig, RefusesBiasesThatTheClassDoesNotHave) {
+  const auto refusal = [](const char* name, const json& changes) {
+    return complaint<ConfigError>(of_class(name, changes));
+  };
+  EXPECT_THAT(refusal("Qwen2ForCausalLM", {{"mlp_bias", true}}), HasSubstr("mlp_bias"));
+  EXPECT_THAT(
+      refusal("MistralForCausalLM", {{"attention_bias", true}, {"sliding_window", nullptr}}),
+      HasSubstr("attention_bias"));
+}
+
+TEST(HfConfig, RefusesToGuessWhatOtherClassesHaveOtherDefaultsFor) {
+  for (const char* key : {"num_key_value_heads", "max_position_embeddings"})
+    EXPECT_THAT(complaint<ConfigError>(of_class("Qwen2ForCausalLM", {{key, nullptr}})),
+                HasSubstr(key));
 }
 
 TEST(HfConfig, FallsBackOnTheModelTypeAndRefusesOthers) {
   EXPECT_EQ(parse({{"architectures", nullptr}, {"model_type", "llama"}}).architecture,
             "LlamaForCausalLM");
-  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}, {"model_type", "qwen2"}}),
-              HasSubstr("qwen2"));
-  EXPECT_THAT(complaint<ConfigError>({{"model_type", "mistral"}}), HasSubstr("mistral"));
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}, {"model_type", "qwen3"}}),
+              HasSubstr("qwen3"));
+  EXPECT_THAT(complaint<ConfigError>({{"model_type", "mistral"}}), HasSubstr("disagree"));
   EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}}), HasSubstr("model_type"));
 }
 

@@ -38,6 +38,15 @@ bool same_bits(std::span<const float> a, std::span<const float> b) {
   });
 }
 
+bool same_gradients(ModelHarness& a, const ModelHarness& b) {
+  for (const BlockSpec& block : a.model().blocks()) {
+    for (const ParameterSpec& parameter : block.parameters) {
+      if (!same_bits(a.gradient(parameter.name), b.gradient(parameter.name))) return false;
+    }
+  }
+  return true;
+}
+
 class LlamaRun : public testing::TestWithParam<const char*> {
  protected:
   ModelHarness make(const LlamaConfig& config, const ComputeShape& shape) {
@@ -150,6 +159,23 @@ TEST_P(LlamaRun, RepeatsItsBits) {
     second.train(rows, loss_scale_of(rows));
     EXPECT_EQ(first.loss(), second.loss());
     EXPECT_EQ(worst_gradient(second, first).error, 0);
+  }
+}
+
+// The harness also checks that backward only reads what forward saved.
+TEST_P(LlamaRun, GivesTheSameBitsFromKeptLayersAsFromRecomputedOnes) {
+  const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{num_tokens}, 1)};
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama()}) {
+      ModelHarness recomputed = make(config, {dtype, num_tokens, 16});
+      recomputed.train(rows, loss_scale_of(rows));
+      for (int kept : {1, 2}) {
+        ModelHarness keeping = make(config, {dtype, num_tokens, 16});
+        keeping.train(rows, loss_scale_of(rows), {.kept_layers = kept});
+        EXPECT_EQ(keeping.loss(), recomputed.loss()) << kept;
+        EXPECT_TRUE(same_gradients(keeping, recomputed)) << kept;
+      }
+    }
   }
 }
 

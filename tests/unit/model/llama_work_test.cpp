@@ -52,7 +52,7 @@ struct Recorded {
       : model(make_llama(config, shape, *kernels)) {
     Sequence sequence;
     model->declare_state(program, 1);
-    model->declare_forward_backward(program, sequence, 0);
+    model->declare_training(program, sequence, 1, {});
     model->declare_score(program, sequence, 0);
   }
 

@@ -74,12 +74,13 @@ std::vector<float> ModelHarness::gradient(const std::string& name) const {
   return {begin, begin + place.parameter->count()};
 }
 
-void ModelHarness::train(std::span<const MicroBatch> micro_batches, double loss_scale) {
+void ModelHarness::train(std::span<const MicroBatch> micro_batches, double loss_scale,
+                         const ProgramVariant& variant) {
   Program program;
   Sequence sequence{"train", {}};
   const auto count = static_cast<int>(micro_batches.size());
   model_->declare_state(program, count);
-  model_->declare_training(program, sequence, count, {});
+  model_->declare_training(program, sequence, count, variant);
   prepare(program, micro_batches);
   run(program, sequence, loss_scale);
 }

@@ -36,7 +36,8 @@ class ModelHarness {
   void set_weight(const std::string& name, std::span<const float> values);
 
   // Each replaces what the one before left.
-  void train(std::span<const MicroBatch> micro_batches, double loss_scale);
+  void train(std::span<const MicroBatch> micro_batches, double loss_scale,
+             const ProgramVariant& variant = {});
   void score(std::span<const MicroBatch> micro_batches, double loss_scale);
 
   double loss() const { return loss_; }

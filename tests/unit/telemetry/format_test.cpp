@@ -39,6 +39,13 @@ TEST(FormatStep, LeavesOutWaitsThatThereAreNot) {
   EXPECT_TRUE(format_step(quiet, 432).ends_with("| 2.31 s | eta 7m12s"));
 }
 
+TEST(FormatStep, TellsHowMuchOfAKnownBoundWasReached) {
+  StepReport bounded = report();
+  bounded.of_bound = 0.914;
+  EXPECT_NE(format_step(bounded, 432).find("| 2.31 s, 91% of the bound (wait: nvme 0.04"),
+            std::string::npos);
+}
+
 TEST(FormatStep, LeavesOutAnUnknownEta) {
   EXPECT_TRUE(
       format_step(report(), std::numeric_limits<double>::quiet_NaN()).ends_with("update 0.11)"));

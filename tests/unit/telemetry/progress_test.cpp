@@ -82,6 +82,20 @@ TEST_F(ProgressTest, WritesEachStepUnderTheUsualNames) {
   EXPECT_EQ(shown(), line + "\n");
 }
 
+TEST_F(ProgressTest, WritesWhatAStepReachedOfTheMachine) {
+  Progress progress(folder_, Style::plain, terminal_);
+  StepReport reached = report(1);
+  reached.used = {{"compute", 0.75}};
+  reached.rates = {{"h2d", 2.5e9}};
+  reached.roofline = {{"compute", 0.5}, {"nvme_read", 0.25}};
+  progress.step(reached, false);
+  const auto line = lines().at(0);
+  EXPECT_EQ(line["offload/used_compute"], 0.75);
+  EXPECT_EQ(line["offload/bytes_per_second_h2d"], 2.5e9);
+  EXPECT_EQ(line["offload/roofline_compute"], 0.5);
+  EXPECT_EQ(line["offload/roofline_nvme_read"], 0.25);
+}
+
 TEST_F(ProgressTest, WritesStepsThatAreNotShown) {
   Progress progress(folder_, Style::plain, terminal_);
   progress.step(report(1), false);

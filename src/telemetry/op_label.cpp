@@ -1,0 +1,26 @@
+#include "telemetry/op_label.hpp"
+
+#include <fmt/format.h>
+
+namespace strata {
+namespace {
+
+std::string tile_label(const Program& program, const TileRef& tile) {
+  if (!tile.shard.valid()) return "";
+  std::string text = " " + program.shard(tile.shard).name;
+  if (tile.tile >= 0) text += fmt::format(" tile {}", tile.tile);
+  return text;
+}
+
+}  // namespace
+
+std::string op_label(const Program& program, const Op& op) {
+  const bool is_segment =
+      op.kind == OpKind::run || op.kind == OpKind::update || op.kind == OpKind::norm;
+  if (is_segment && op.segment.valid()) return program.segment(op.segment).name;
+  const std::string kind(op_kind_name(op.kind));
+  if (op.operands.empty() || op.kind == OpKind::report) return kind;
+  return kind + tile_label(program, op.operands.front().what);
+}
+
+}  // namespace strata

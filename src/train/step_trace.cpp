@@ -1,0 +1,59 @@
+#include "train/step_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr std::int64_t warm_up_steps = 2;
+constexpr int measured_process = 0, predicted_process = 1;
+
+double earliest(const std::vector<OpTime>& times) {
+  double start = std::numeric_limits<double>::infinity();
+  for (const OpTime& time : times) start = std::min(start, time.start);
+  return start;
+}
+
+}  // namespace
+
+StepTrace::StepTrace(const TrainerOptions& options, const PlannedRun& run, std::int64_t total_steps)
+    : file_(options.trace),
+      first_(std::clamp(total_steps - options.trace_steps, std::int64_t{0}, warm_up_steps)),
+      end_(first_ + options.trace_steps),
+      run_(run),
+      predicted_(options.predicted) {}
+
+void StepTrace::step(const CompletedStep& step) {
+  if (file_ == nullptr || step.timing.index < first_ || step.timing.index >= end_) return;
+  if (!tracer_) begin(earliest(step.ops));
+  tracer_->step(step.ops, 0, step.timing.index + 1);
+  if (step.timing.index + 1 == end_) tracer_->finish();
+}
+
+// What was predicted stands beside the first step.
+void StepTrace::begin(double at_s) {
+  const Schedule& schedule = *run_.plan.schedule("train");
+  file_->name_process(measured_process, fmt::format("rank {}", run_.program.rank));
+  tracer_.emplace(*file_, measured_process, run_.program, run_.plan, schedule);
+  if (!predicted_) return;
+  file_->name_process(predicted_process, fmt::format("rank {}, predicted", run_.program.rank));
+  trace_step(*file_, predicted_process, run_.program, run_.plan, schedule, predicted_->ops, at_s);
+}
+
+std::string StepTrace::close() {
+  if (file_ == nullptr) return "";
+  if (tracer_) tracer_->finish();
+  try {
+    file_->close();
+  } catch (const Error& error) {
+    return fmt::format("{}; the trace ends early", error.what());
+  }
+  return "";
+}
+
+}  // namespace strata

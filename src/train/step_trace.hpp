@@ -1,0 +1,37 @@
+#pragma once
+// The few steps of a run that go to a trace file. Thread contract: one thread.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "strata/runtime/executor.hpp"
+#include "strata/telemetry/trace.hpp"
+#include "strata/train/planned_run.hpp"
+#include "strata/train/trainer.hpp"
+
+namespace strata {
+
+class StepTrace {
+ public:
+  // Of `total_steps`, options.trace_steps from the third on, or as many later as there are.
+  // `options.trace` may be null: nothing is traced.
+  StepTrace(const TrainerOptions& options, const PlannedRun& run, std::int64_t total_steps);
+
+  // A step that completed, by StepArgs::index, in order. The last of those wanted closes the file.
+  void step(const CompletedStep& step);
+  // The run ends, whatever was traced. Returns what went wrong with the file; empty: nothing.
+  std::string close();
+
+ private:
+  void begin(double at_s);
+
+  TraceFile* file_;
+  std::int64_t first_ = 0, end_ = 0;  // indexes
+  const PlannedRun& run_;
+  const std::optional<Simulation> predicted_;
+  std::optional<StepTracer> tracer_;
+  std::string failure_;
+};
+
+}  // namespace strata

@@ -1,0 +1,192 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "strata/core/philox.hpp"
+#include "strata/telemetry/resource_use.hpp"
+#include "strata/telemetry/trace.hpp"
+#include "support/policies.hpp"
+#include "support/toy_program.hpp"
+#include "support/trace_reader.hpp"
+
+namespace strata {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::make_toy_program;
+using testing::read_trace;
+
+struct Planned {
+  Program program;
+  Plan plan;
+  const Schedule& train() const { return *plan.schedule("train"); }
+};
+
+Planned planned_on(const Policy& policy) {
+  Program program = make_toy_program({.layers = 2, .micro_batches = 2});
+  Plan plan = make_plan(program, testing::roomy_limits(), policy);
+  return {std::move(program), std::move(plan)};
+}
+
+// A step in which everything takes as long as a seed says: an op starts when its edges within the
+// step are met and its lane has issued what comes before, and on other lanes than NVMe's ended it.
+std::vector<OpTime> legal_times(const Schedule& schedule, std::uint64_t seed, double from = 0) {
+  PhiloxStream random(seed, 3);
+  std::vector<OpTime> times(schedule.ops.size());
+  std::array<double, num_lanes> free;
+  free.fill(from);
+  for (const Op& op : schedule.ops) {
+    double& lane = free[static_cast<std::size_t>(op.lane)];
+    double start = lane;
+    for (const Edge& edge : op.after)
+      if (edge.steps_back == 0) start = std::max(start, times[edge.op.index()].end);
+    const double end = start + 1e-9 * static_cast<double>(random.next_below(1'000'000));
+    times[op.id.index()] = {op.id, start, end};
+    lane = is_nvme_lane(op.lane) ? start : end;
+  }
+  return times;
+}
+
+class TraceStepTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    path_ = fs::path(::testing::TempDir()) / ("strata_step_" + std::string(test->name()) + ".json");
+  }
+  void TearDown() override { fs::remove(path_); }
+
+  testing::TraceContent trace_of(const Planned& run, const std::vector<OpTime>& times,
+                                 double at_s = 0) {
+    TraceFile trace(path_);
+    trace.name_process(0, "rank 0");
+    trace_step(trace, 0, run.program, run.plan, run.train(), times, at_s);
+    trace.close();
+    return read_trace(path_);
+  }
+  fs::path path_;
+};
+
+TEST_F(TraceStepTest, HasASpanForEachOpWithItsTime) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  const std::vector<OpTime> times = legal_times(run.train(), 1);
+  const auto trace = trace_of(run, times, 5);
+  std::set<std::string> ops;
+  for (const auto& span : trace.spans) {
+    const OpTime& time = times.at(std::stoul(span.arguments.at("op")));
+    EXPECT_NEAR(span.start_us, (time.start + 5) * 1e6, 1e-2);
+    EXPECT_NEAR(span.end_us - span.start_us, (time.end - time.start) * 1e6, 1e-2);
+    ops.insert(span.arguments.at("op"));
+  }
+  EXPECT_EQ(ops.size(), run.train().ops.size());
+  EXPECT_EQ(trace.spans.size(), run.train().ops.size());
+}
+
+TEST_F(TraceStepTest, HasNamedRowsOnWhichNothingOverlaps) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    const Planned run = planned_on(testing::random_policy(seed));
+    const auto trace = trace_of(run, legal_times(run.train(), seed));
+    EXPECT_EQ(trace.overlaps(), 0) << seed;
+    for (const auto& span : trace.spans) EXPECT_TRUE(trace.rows.contains(span.row)) << span.row.second;
+  }
+}
+
+TEST_F(TraceStepTest, HasOneRowForALaneInOrderAndSeveralForTransfersSideBySide) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  const auto trace = trace_of(run, legal_times(run.train(), 2));
+  std::map<std::string, int> rows;
+  for (const auto& [row, name] : trace.rows) ++rows[name.substr(0, name.find(' '))];
+  EXPECT_EQ(rows.at("compute"), 1);
+  EXPECT_EQ(rows.at("h2d"), 1);
+  EXPECT_GT(rows.at("read"), 1);
+  EXPECT_GT(rows.at("state_read"), 1);
+}
+
+TEST_F(TraceStepTest, HasRowsForTheLanesInUseAlone) {
+  for (const Tier tier : {Tier::device, Tier::host, Tier::nvme}) {
+    const Planned run = planned_on(testing::all_on(tier));
+    const auto trace = trace_of(run, legal_times(run.train(), 1));
+    std::set<std::string> expected, found;
+    for (const Op& op : run.train().ops) expected.emplace(lane_name(op.lane));
+    for (const auto& [row, name] : trace.rows) found.insert(name.substr(0, name.find(' ')));
+    EXPECT_EQ(found, expected);
+  }
+}
+
+TEST_F(TraceStepTest, LeadsFlowsFromTheEndOfASpanToTheStartOfALaterOne) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  const auto trace = trace_of(run, legal_times(run.train(), 4));
+  ASSERT_FALSE(trace.flows.empty());
+  for (const auto& [id, flow] : trace.flows) {
+    ASSERT_TRUE(flow.from && flow.to) << id;
+    EXPECT_LE(flow.from->end_us, flow.to->start_us + 1e-3);
+  }
+}
+
+// Of weights on NVMe: read to host memory, copied to the device, used by the forward pass.
+TEST_F(TraceStepTest, FollowsAWeightFromTheDriveToItsUse) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  const auto trace = trace_of(run, legal_times(run.train(), 4));
+  std::set<std::pair<std::string, std::string>> kinds;
+  for (const auto& [id, flow] : trace.flows) kinds.insert({flow.from->category, flow.to->category});
+  EXPECT_TRUE(kinds.contains({"read", "copy"}));
+  EXPECT_TRUE(kinds.contains({"copy", "run"}));
+  EXPECT_TRUE(kinds.contains({"feed", "run"}));
+  EXPECT_TRUE(kinds.contains({"read", "update"}));
+  for (const auto& kind : kinds) EXPECT_NE(kind.first, "write");
+}
+
+TEST_F(TraceStepTest, CountsTheBytesOfEachLinkOverTime) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  const auto trace = trace_of(run, legal_times(run.train(), 4));
+  const PerResource<std::uint64_t> bytes = moved_bytes(run.plan, run.train());
+  for (const Resource link :
+       {Resource::up, Resource::down, Resource::nvme_read, Resource::nvme_write}) {
+    const std::string name = std::string(resource_key(link)) + " bytes/s";
+    const double expected = static_cast<double>(bytes[static_cast<std::size_t>(link)]);
+    EXPECT_GT(expected, 0);
+    EXPECT_NEAR(trace.integral(name) / expected, 1, 1e-6) << name;
+    EXPECT_EQ(trace.counters.at(name).back().second, 0) << name;
+  }
+}
+
+TEST_F(TraceStepTest, MovesAStepThatWouldStartBelowZero) {
+  const Planned run = planned_on(testing::all_on(Tier::host));
+  const auto trace = trace_of(run, legal_times(run.train(), 1, -2));
+  double earliest = 1e9;
+  for (const auto& span : trace.spans) earliest = std::min(earliest, span.start_us);
+  EXPECT_EQ(earliest, 0);
+}
+
+TEST_F(TraceStepTest, SharesRowsAmongStepsThatOverlap) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  TraceFile file(path_);
+  StepTracer tracer(file, 0, run.program, run.plan, run.train());
+  const std::vector<OpTime> first = legal_times(run.train(), 1);
+  tracer.step(first, 0, 1);
+  std::array<double, num_lanes> ends{};  // of starts on NVMe lanes
+  for (const Op& op : run.train().ops) {
+    const OpTime& time = first[op.id.index()];
+    double& end = ends[static_cast<std::size_t>(op.lane)];
+    end = std::max(end, is_nvme_lane(op.lane) ? time.start : time.end);
+  }
+  std::vector<OpTime> second = legal_times(run.train(), 2);
+  for (const Op& op : run.train().ops) {  // Each lane goes on as soon as it can.
+    second[op.id.index()].start += ends[static_cast<std::size_t>(op.lane)];
+    second[op.id.index()].end += ends[static_cast<std::size_t>(op.lane)];
+  }
+  tracer.step(second, 0, 2);
+  tracer.finish();
+  file.close();
+  const auto trace = read_trace(path_);
+  EXPECT_EQ(trace.overlaps(), 0);
+  EXPECT_EQ(trace.spans.size(), 2 * run.train().ops.size());
+  std::set<std::string> names;
+  for (const auto& [row, name] : trace.rows) EXPECT_TRUE(names.insert(name).second) << name;
+}
+
+}  // namespace
+}  // namespace strata
