@@ -262,6 +262,16 @@ std::vector<ConfigKey> schedule_keys() {
   };
 }
 
+std::vector<ConfigKey> rank_keys() {
+  using C = RunConfig;
+  return {
+      integer("zero_optimization.stage", at(&C::zero_stage), {.low = 0, .high = 3},
+              "What several ranks hold a slice of each, in place of all of it: 1: the optimizer's "
+              "state; 2: gradients too; 3: weights too; 0: nothing. One rank holds all either "
+              "way."),
+  };
+}
+
 std::vector<ConfigKey> tier_keys() {
   using O = OffloadConfig;
   return {
@@ -334,7 +344,7 @@ std::vector<ConfigKey> offload_keys() {
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys;
   for (const auto& part : {data_keys(), length_keys(), optimizer_keys(), run_keys(),
-                           schedule_keys(), tier_keys(), offload_keys()}) {
+                           schedule_keys(), rank_keys(), tier_keys(), offload_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;

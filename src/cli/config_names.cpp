@@ -139,7 +139,10 @@ std::vector<RecognisedKey> foreign_keys() {
                 "it follows from per_device_train_batch_size and gradient_accumulation_steps"),
       deepspeed("train_micro_batch_size_per_gpu", "use per_device_train_batch_size"),
       deepspeed("gradient_clipping", "use max_grad_norm"),
-      deepspeed("zero_optimization", "say where state lives under offload:"),
+      deepspeed("zero_optimization.offload_optimizer", "use offload.optimizer"),
+      deepspeed("zero_optimization.offload_param", "use offload.weights"),
+      deepspeed("zero_optimization.*",
+                "of its group only stage is read; say where state lives under offload:"),
       deepspeed("offload.offload_optimizer", "use offload.optimizer"),
       deepspeed("offload.offload_param", "use offload.weights"),
   };

@@ -68,10 +68,10 @@ void declare_state(const LlamaDeclaration& model, Program& program, int micro_ba
   for (const SegmentCost& cost : model.costs) program.works.push_back(cost.work);
   for (int block = 0; block < static_cast<int>(model.blocks.size()); ++block) {
     program.blocks.push_back(model.blocks[static_cast<std::size_t>(block)].name);
-    program.add(state_shard(model, Role::weight, block, model.dims.dtype));
+    program.add(program.shared(state_shard(model, Role::weight, block, model.dims.dtype)));
     if (micro_batches == 0) continue;
     const DType dtype = gradient_dtype(model, block, micro_batches);
-    program.add(state_shard(model, Role::gradient, block, dtype));
+    program.add(program.shared(state_shard(model, Role::gradient, block, dtype)));
   }
 }
 

@@ -27,9 +27,9 @@ ShardId add_state(Program& program, const Shard& gradient, const StateShard& sta
   shard.role = state.role;
   shard.block = gradient.block;
   shard.dtype = state.dtype;
-  shard.count = gradient.count;
+  shard.count = program.model_elements(gradient.id);
   shard.name = fmt::format("{}/{}", role_name(state.role), block_name(program, gradient.block));
-  return program.add(std::move(shard));
+  return program.add(program.shared(std::move(shard)));
 }
 
 void declare_norm(const std::vector<Shard>& gradients, Program& program, Sequence& sequence) {
@@ -40,10 +40,11 @@ void declare_norm(const std::vector<Shard>& gradients, Program& program, Sequenc
   sequence.segments.push_back(program.add(std::move(norm)));
 }
 
-// `uses` of whole shards, narrowed to one tile.
-void declare_update(const Shard& gradient, int tile, std::vector<Use> uses, Program& program,
-                    Sequence& sequence) {
-  for (Use& use : uses) use.tile = tile;
+// `uses` of whole shards, narrowed to what lies where one tile of the master does.
+void declare_update(const Shard& gradient, ShardId master, int tile, std::vector<Use> uses,
+                    Program& program, Sequence& sequence) {
+  const int place = program.place(master, tile);
+  for (Use& use : uses) use.tile = program.tile_at(use.shard, place);
   Segment update;
   update.kind = SegmentKind::update;
   update.block = gradient.block;
@@ -61,8 +62,9 @@ void declare_updates(const OptimizerConfig& config, const Shard& gradient, Progr
   const bool split = config.master == MasterFormat::split;
   uses.push_back(
       {program.find(Role::weight, gradient.block), split ? Access::update : Access::produce});
-  for (int tile = 0; tile < program.num_tiles(gradient.id); ++tile)
-    declare_update(gradient, tile, uses, program, sequence);
+  const ShardId master = program.find(Role::master, gradient.block);
+  for (int tile = 0; tile < program.num_tiles(master); ++tile)
+    declare_update(gradient, master, tile, uses, program, sequence);
 }
 
 }  // namespace

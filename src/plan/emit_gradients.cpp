@@ -86,7 +86,11 @@ Region Emitter::staged_sum(TileRef value) {
   return tile_on_host(value, SlotPurpose::host_gradient, Group::step);
 }
 
+// Of a replicated gradient the norm takes this rank's part; the others sum theirs.
 void Emitter::finish_gradient_tile(ShardId shard, int tile, const Region& where) {
+  if (!program_.is_own(shard, tile) &&
+      !update_of_tile_.contains({program_.shard(shard).block, tile}))
+    return;
   const TileRef value{shard, tile, Content::value}, sums{shard, tile, Content::partials};
   const Region on_host = partials(shard, tile, Tier::host);
   if (where.tier == Tier::host) {

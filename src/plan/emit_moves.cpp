@@ -78,10 +78,8 @@ Region Emitter::tile_on_device(TileRef what, const Region& on_host) {
 
 // Slots serve tiles of all shards of a role: as large as the largest tile.
 std::uint64_t Emitter::slot_bytes(ShardId shard, DType dtype) const {
-  std::int64_t most = 0;
-  for (const Shard& other : program_.shards)
-    if (other.role == program_.shard(shard).role) most = std::max(most, other.count);
-  return static_cast<std::uint64_t>(storage_bytes(dtype, std::min(most, program_.tile_elements)));
+  const std::int64_t most = layout_.most_tile_elements(program_.shard(shard).role);
+  return static_cast<std::uint64_t>(storage_bytes(dtype, most));
 }
 
 std::pair<OpKind, Lane> Emitter::route(const Region& source, const Region& target, Group group) {
@@ -114,9 +112,13 @@ Region Emitter::scalars(Tier tier) {
   return layout_.fixed("scalars/" + std::string(tier_name(tier)), tier, sizeof(UpdateScalars));
 }
 
+// In host memory each rank's metrics make a row of one table.
 Region Emitter::metric(ShardId shard, Tier tier) {
+  const auto bytes = static_cast<std::uint64_t>(program_.shard(shard).bytes());
+  if (tier == Tier::host && program_.world > 1)
+    return own_part(rank_metrics()).part(metric_offset_.at(shard), bytes);
   const std::string name = "metrics/" + std::to_string(shard.value) + std::string(tier_name(tier));
-  return layout_.fixed(name, tier, static_cast<std::uint64_t>(program_.shard(shard).bytes()));
+  return layout_.fixed(name, tier, bytes);
 }
 
 }  // namespace strata

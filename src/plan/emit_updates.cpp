@@ -17,9 +17,14 @@ void Emitter::norm(const Segment& s) {
   std::vector<Operand> operands;
   for (const Use& use : s.uses)
     for (int tile = 0; tile < program_.num_tiles(use.shard); ++tile)
-      operands.push_back({{use.shard, tile, Content::partials},
-                          partials(use.shard, tile, Tier::host),
-                          Access::read});
+      if (program_.is_own(use.shard, tile))
+        operands.push_back({{use.shard, tile, Content::partials},
+                            partials(use.shard, tile, Tier::host),
+                            Access::read});
+  if (program_.world > 1) {
+    sum_partials(std::move(operands));
+    operands = {{{{}, whole_shard, Content::rank_sums}, rank_sums(), Access::read}};
+  }
   operands.push_back({{{}, -1, Content::scalars}, scalars(Tier::host), Access::produce});
   add(OpKind::norm, Lane::update, std::move(operands));
   // The next step may begin on a report: where it must not begin before the updates, they go first.
@@ -35,6 +40,7 @@ void Emitter::update(const Segment& s) {
   add(OpKind::update, engine == Tier::device ? Lane::compute : Lane::update, operands);
   for (const Operand& operand : operands)
     if (operand.access != Access::read) send_home(operand);
+  count_down_to_sharing(s);
   current_ = outer;
 }
 
@@ -134,6 +140,7 @@ void Emitter::report() {
   std::vector<Operand> operands;
   for (ShardId shard : metrics_)
     operands.push_back({{shard, -1, Content::value}, metric(shard, Tier::host), Access::read});
+  if (program_.world > 1) report_ranks(operands);
   if (has_norm_)
     operands.push_back({{{}, -1, Content::scalars}, scalars(Tier::host), Access::read});
   add(OpKind::report, Lane::update, std::move(operands));

@@ -23,9 +23,11 @@ Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
       if (at > first_use.emplace(use.shard, at).first->second + 1) kept_.insert(use.shard);
     has_norm_ |= s.kind == SegmentKind::norm;
     if (s.kind == SegmentKind::update && policy.update_order == UpdateOrder::during_backward)
-      update_of_tile_[{s.block, s.tile}] = id;
+      update_of_tile_[{s.block, program.use_of(s, Role::gradient)->tile}] = id;
     for (const Use& use : s.uses)
       if (use.access == Access::accumulate) ++contributions_total_[use.shard];
+    if (s.kind == SegmentKind::update) count_update_of_whole(s);
+    place_metrics(s);
   }
 }
 
@@ -88,14 +90,16 @@ void Emitter::run(const Segment& s) {
 
 Operand Emitter::bind(const Use& use) {
   const Shard& shard = program_.shard(use.shard);
-  const TileRef what{use.shard, -1,
-                     use.access == Access::accumulate ? Content::contribution : Content::value};
   if (use.access == Access::accumulate) {
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(shard.count * dtype_bytes(program_.contribution_dtype));
-    return {what, layout_.ring(SlotPurpose::device_contribution, bytes).take(what, bytes, in_use_),
+    const TileRef contributed = whole_of(
+        use.shard, program_.world == 1 ? Content::contribution : Content::rank_contribution);
+    const auto bytes = static_cast<std::uint64_t>(program_.whole_elements(use.shard) *
+                                                  dtype_bytes(program_.contribution_dtype));
+    return {contributed,
+            layout_.ring(SlotPurpose::device_contribution, bytes).take(contributed, bytes, in_use_),
             use.access};
   }
+  const TileRef what = whole_of(use.shard);
   if (use.access == Access::produce) return {what, produced_on_device(use.shard), use.access};
   ensure(use.access == Access::read);
   switch (shard.role) {
@@ -109,12 +113,24 @@ Operand Emitter::bind(const Use& use) {
 }
 
 Region Emitter::weight_on_device(ShardId shard) {
-  if (layout_.all_on(shard, Tier::device)) return layout_.whole_home(shard);
-  const auto bytes = static_cast<std::uint64_t>(program_.shard(shard).bytes());
+  const Shard& s = program_.shard(shard);
+  const bool is_sliced = s.sharing == Sharing::sliced;
+  if (!is_sliced && layout_.all_on(shard, Tier::device)) return layout_.whole_home(shard);
+  const auto bytes =
+      static_cast<std::uint64_t>(program_.whole_elements(shard) * dtype_bytes(s.dtype));
   SlotRing& ring = layout_.ring(SlotPurpose::device_weight, bytes);
-  const TileRef whole{shard, -1, Content::value};
+  const TileRef whole = whole_of(shard);
   if (const Region held = ring.find(whole, bytes); held.bytes > 0) return held;
   const Region slot = ring.take(whole, bytes, in_use_);
+  if (is_sliced)
+    gather_weight(shard, slot);
+  else
+    fetch_tiles(shard, slot);
+  return slot;
+}
+
+// All tiles of this rank, side by side.
+void Emitter::fetch_tiles(ShardId shard, const Region& target) {
   for (int tile = 0; tile < program_.num_tiles(shard); ++tile) {
     const TileRef what{shard, tile, Content::value};
     Region source = layout_.home(shard, tile);
@@ -122,9 +138,8 @@ Region Emitter::weight_on_device(ShardId shard) {
       source = tile_on_host(what, SlotPurpose::host_weight, Group::step);
     const auto begin = static_cast<std::uint64_t>(program_.tile_begin(shard, tile) *
                                                   dtype_bytes(program_.shard(shard).dtype));
-    transfer(what, source, slot.part(begin, source.bytes), Group::step);
+    transfer(what, source, target.part(begin, source.bytes), Group::step);
   }
-  return slot;
 }
 
 Region Emitter::activation_on_device(ShardId shard) {
@@ -173,7 +188,9 @@ bool Emitter::stays_on_device(ShardId shard) const {
 
 void Emitter::settle(const Operand& operand) {
   if (operand.access == Access::accumulate)
-    return add_contribution(operand.what.shard, operand.region);
+    return add_contribution(
+        operand.what.shard,
+        program_.world == 1 ? operand.region : sum_over_ranks(operand.what.shard, operand.region));
   switch (program_.shard(operand.what.shard).role) {
     case Role::activation:
       return keep_activation(operand);

@@ -29,6 +29,7 @@ class Emitter {
   void run(const Segment& segment);
   Operand bind(const Use& use);
   Region weight_on_device(ShardId shard);
+  void fetch_tiles(ShardId shard, const Region& target);
   Region activation_on_device(ShardId shard);
   Region input_on_device(ShardId shard);
   Region produced_on_device(ShardId shard);
@@ -46,6 +47,25 @@ class Emitter {
   bool stays_staged(ShardId shard);
   bool stored_as_contributed(ShardId shard) const;
   void finish_gradient_tile(ShardId shard, int tile, const Region& where);
+
+  // Several ranks.
+  TileRef whole_of(ShardId shard, Content content = Content::value) const;
+  TileRef slice_of(ShardId shard, Content content = Content::value) const;
+  Region own_part(const Region& whole) const;
+  void gather(TileRef slice, const Region& from, TileRef whole, const Region& to);
+  void gather_weight(ShardId shard, const Region& whole);
+  Region sum_over_ranks(ShardId shard, const Region& whole);
+  void count_update_of_whole(const Segment& update);
+  void count_down_to_sharing(const Segment& update);
+  void share_new_weight(ShardId shard);
+  Region new_weight_on_device(ShardId shard);
+  Region tile_part(ShardId shard, int tile, const Region& all) const;
+  void send_others_home(ShardId shard, const Region& whole);
+  void place_metrics(const Segment& segment);
+  Region rank_metrics();
+  Region rank_sums();
+  void sum_partials(std::vector<Operand> partials);
+  void report_ranks(std::vector<Operand>& operands);
 
   // Optimizer.
   void norm(const Segment& segment);
@@ -87,6 +107,9 @@ class Emitter {
   std::set<SegmentId> sum_continues_;   // the next contribution is to the same gradient alone
   std::set<ShardId> kept_;              // read by something later than the next segment: goes home
   std::vector<ShardId> metrics_;
+  std::map<ShardId, std::uint64_t> metric_offset_;  // in a rank's row
+  std::uint64_t metric_row_bytes_ = 0;
+  std::map<ShardId, int> updates_left_;  // of replicated weights that ranks update by slices
   bool has_norm_ = false, reported_ = false;
   bool device_scalars_ready_ = false;
 };

@@ -73,7 +73,7 @@ void Estimator::add_weights(const Policy& policy, const Pieces& pieces, Resource
     const double bytes =
         piece.bytes[weight_role] * fetches[static_cast<std::size_t>(piece.block)];
     const Tier home = pieces[i].tier[weight_role];
-    if (outline_.world > 1) load.gather(bytes * (outline_.world - 1));
+    if (outline_.sliced[weight_role]) load.gather(bytes * (outline_.world - 1));
     if (home == Tier::device && !all_resident) load.device_copy(bytes);
     bring(home, Tier::device, bytes, load);
   }
@@ -89,6 +89,8 @@ void Estimator::add_gradients(const Pieces& pieces, ResourceLoad& load) const {
     const double sum = piece.bytes[gradient_role];
     if (outline_.world > 1)
       load.reduce(contributed * block.contributions * (outline_.world - 1));
+    if (outline_.world > 1 && !outline_.sliced[gradient_role])
+      load.gather(contributed * block.contributions * (outline_.world - 1));
     if (block.stored_as_contributed)
       home == Tier::device ? load.device_copy(sum) : take_back(home, Tier::device, sum, load);
     else
@@ -122,19 +124,23 @@ ResourceLoad Estimator::state_load(const Pieces& pieces) const {
   return load;
 }
 
-void Estimator::add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const {
-  double pass = piece.bytes[gradient_role] + piece.bytes[weight_role];
-  bring(placed.tier[gradient_role], placed.engine, piece.bytes[gradient_role], load);
+// Of what is replicated, an update touches this rank's part; the others come by a gather.
+void Estimator::add_update(const StatePiece& piece, const PlacedPiece& placed,
+                           ResourceLoad& load) const {
+  const auto own = [&](std::size_t role) {
+    return piece.bytes[role] / (outline_.sliced[role] ? 1 : outline_.world);
+  };
+  double pass = own(gradient_role) + own(weight_role);
+  bring(placed.tier[gradient_role], placed.engine, own(gradient_role), load);
   take_back(placed.tier[weight_role], placed.engine, piece.bytes[weight_role], load);
+  if (!outline_.sliced[weight_role]) load.gather(piece.bytes[weight_role] - own(weight_role));
   for (std::size_t role = 0; role < num_state_roles; ++role) {
     if (!outline_.updated[role]) continue;
-    bring(placed.tier[role], placed.engine, piece.bytes[role], load);
-    if (role == weight_role) {
-      pass += piece.bytes[role];
-      continue;
-    }
-    take_back(placed.tier[role], placed.engine, piece.bytes[role], load);
-    pass += 2 * piece.bytes[role];
+    bring(placed.tier[role], placed.engine, own(role), load);
+    pass += own(role);
+    if (role == weight_role) continue;
+    take_back(placed.tier[role], placed.engine, own(role), load);
+    pass += own(role);
   }
   if (placed.engine == Tier::device) return load.device_pass(pass);
   load.host_pass(pass, piece.elements * update_seconds_per_element_);

@@ -83,9 +83,11 @@ class MemoryEstimate {
 
   void block_slots() {
     for (const auto& [slot, size] : outline_.weight_classes)
-      if (outline_.world > 1 || has_fetched_block(slot))
+      if (outline_.sliced[weight_role] || has_fetched_block(slot))
         on(bytes_, Tier::device) += whole_slots(slot, size, policy_.weight_slots);
     for (const auto& [slot, size] : outline_.contribution_classes)
+      on(bytes_, Tier::device) += whole_slots(slot, size, policy_.gradient_slots);
+    for (const auto& [slot, size] : outline_.reduced_classes)
       on(bytes_, Tier::device) += whole_slots(slot, size, policy_.gradient_slots);
   }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "strata/plan/plan.hpp"
 
@@ -19,7 +20,9 @@ class IntervalMap {
   template <typename Visit>
   void for_each(const Region& region, Visit visit) {
     if (region.bytes == 0) return;
-    Space& space = spaces_[{region.tier, region.drive}];
+    Space& space = space_of(region);
+    if (const auto exact = find_exact(space, region); exact != space.end())
+      return visit(exact->second.value);
     cut(space, region.offset);
     cut(space, region.end());
     fill(space, region.offset, region.end());
@@ -29,7 +32,11 @@ class IntervalMap {
   // One value for the whole of `region`.
   void assign(const Region& region, Value value) {
     if (region.bytes == 0) return;
-    Space& space = spaces_[{region.tier, region.drive}];
+    Space& space = space_of(region);
+    if (const auto exact = find_exact(space, region); exact != space.end()) {
+      exact->second.value = std::move(value);
+      return;
+    }
     cut(space, region.offset);
     cut(space, region.end());
     space.erase(space.lower_bound(region.offset), space.lower_bound(region.end()));
@@ -43,6 +50,17 @@ class IntervalMap {
   };
   using Space = std::map<std::uint64_t, Piece>;
 
+  // Each memory tier is a space, and each drive.
+  Space& space_of(const Region& region) {
+    const std::size_t at = static_cast<std::size_t>(region.tier) + region.drive;
+    if (spaces_.size() <= at) spaces_.resize(at + 1);
+    return spaces_[at];
+  }
+  // Most regions are asked for as they were written: nothing to cut or to fill.
+  static auto find_exact(Space& space, const Region& region) {
+    const auto found = space.find(region.offset);
+    return found != space.end() && found->second.end == region.end() ? found : space.end();
+  }
   static void cut(Space& space, std::uint64_t at) {
     auto it = space.upper_bound(at);
     if (it == space.begin()) return;
@@ -62,7 +80,7 @@ class IntervalMap {
       ++it;
     }
   }
-  std::map<std::pair<Tier, std::uint8_t>, Space> spaces_;
+  std::vector<Space> spaces_;
 };
 
 }  // namespace strata

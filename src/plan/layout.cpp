@@ -39,6 +39,10 @@ std::string_view purpose_name(SlotPurpose purpose) {
       return "moment1 tiles on the device";
     case SlotPurpose::device_moment2_tile:
       return "moment2 tiles on the device";
+    case SlotPurpose::device_reduced:
+      return "reduced gradient slots";
+    case SlotPurpose::device_new_weight:
+      return "updated weight slots";
     case SlotPurpose::host_weight:
       return "weight staging";
     case SlotPurpose::host_new_weight:
@@ -132,8 +136,16 @@ Layout::Layout(const Program& program, const TierLimits& limits, const Policy& p
       tiers_(program.shards.size()),
       homes_(program.shards.size()),
       drive_end_(limits.drive_bytes.size(), 0) {
+  measure_tiles();
   for (Role role : tiled_roles) assign_role(role, policy.fractions[static_cast<std::size_t>(role)]);
   assign_activations();
+}
+
+void Layout::measure_tiles() {
+  for (const Shard& shard : program_.shards) {
+    std::int64_t& most = most_tile_elements_[static_cast<std::size_t>(shard.role)];
+    most = std::max(most, program_.tile_count(shard.id, 0));
+  }
 }
 
 bool Layout::all_on(ShardId shard, Tier tier) const {
@@ -255,9 +267,11 @@ SlotRing& Layout::ring(SlotPurpose purpose, std::uint64_t bytes) {
 int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
   switch (purpose) {
     case SlotPurpose::device_weight:
-      return whole_block_slots(policy_.weight_slots, Role::weight, bytes);
+    case SlotPurpose::device_new_weight:
+      return whole_block_slots(policy_.weight_slots, Role::weight, purpose, bytes);
     case SlotPurpose::device_contribution:
-      return whole_block_slots(policy_.gradient_slots, Role::gradient, bytes);
+    case SlotPurpose::device_reduced:
+      return whole_block_slots(policy_.gradient_slots, Role::gradient, purpose, bytes);
     case SlotPurpose::device_activation:
     case SlotPurpose::host_activation:
       return policy_.activation_slots;
@@ -306,14 +320,23 @@ int Layout::most_live(Role role, std::uint64_t bytes) const {
   return most;
 }
 
+// What a slot holds of a block: all ranks' slices, or one.
+std::uint64_t Layout::block_bytes(ShardId id, SlotPurpose purpose) const {
+  const Shard& shard = program_.shard(id);
+  const DType dtype = shard.role == Role::gradient ? program_.contribution_dtype : shard.dtype;
+  const std::int64_t elements = purpose == SlotPurpose::device_reduced
+                                    ? program_.slice_elements(id)
+                                    : program_.whole_elements(id);
+  return static_cast<std::uint64_t>(elements * dtype_bytes(dtype));
+}
+
 // Slots for whole blocks of one size class: no more than there are blocks, and no fewer than one
 // segment needs at once (a tied head reads the embedding's weights beside its own).
-int Layout::whole_block_slots(int wanted, Role role, std::uint64_t bytes) const {
+int Layout::whole_block_slots(int wanted, Role role, SlotPurpose purpose,
+                              std::uint64_t bytes) const {
   const auto in_class = [&](ShardId id) {
-    const Shard& shard = program_.shard(id);
-    const DType dtype = role == Role::gradient ? program_.contribution_dtype : shard.dtype;
-    const auto size = static_cast<std::uint64_t>(shard.count * dtype_bytes(dtype));
-    return shard.role == role && slot_size(size) == slot_size(bytes);
+    return program_.shard(id).role == role &&
+           slot_size(block_bytes(id, purpose)) == slot_size(bytes);
   };
   int blocks = 0, at_once = 1;
   for (const Shard& shard : program_.shards) blocks += in_class(shard.id);

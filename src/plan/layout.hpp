@@ -26,6 +26,8 @@ enum class SlotPurpose : std::uint8_t {
   device_master_tile,
   device_moment1_tile,
   device_moment2_tile,
+  device_reduced,     // this rank's slice of a contribution summed over the ranks
+  device_new_weight,  // a block's new weight on its way to ranks that each hold all of it
   host_weight,
   host_new_weight,
   host_gradient,
@@ -79,6 +81,11 @@ class Layout {
   void reset_rings();
   void forget(ShardId shard);
 
+  // Slots serve tiles of all shards of a role: as large as the largest tile.
+  std::int64_t most_tile_elements(Role role) const {
+    return most_tile_elements_[static_cast<std::size_t>(role)];
+  }
+
   // Fixed regions, created when first asked for.
   Region fixed(const std::string& name, Tier tier, std::uint64_t bytes);
 
@@ -95,13 +102,16 @@ class Layout {
   std::uint8_t pick_drive(std::uint64_t bytes);
   int num_slots(SlotPurpose purpose, std::uint64_t bytes) const;
   int most_live(Role role, std::uint64_t bytes) const;
-  int whole_block_slots(int wanted, Role role, std::uint64_t bytes) const;
+  int whole_block_slots(int wanted, Role role, SlotPurpose purpose, std::uint64_t bytes) const;
+  std::uint64_t block_bytes(ShardId shard, SlotPurpose purpose) const;
+  void measure_tiles();
   void add_home_usage(Role role, Tier tier, std::uint64_t bytes);
   void add_usage(const std::string& name, Tier tier, std::uint64_t bytes);
 
   const Program& program_;
   const TierLimits& limits_;
   const Policy& policy_;
+  std::array<std::int64_t, num_roles> most_tile_elements_{};
   std::vector<std::vector<Tier>> tiers_;
   std::vector<std::vector<Region>> homes_;
   std::map<std::pair<SlotPurpose, std::uint64_t>, SlotRing> rings_;

@@ -70,6 +70,8 @@ std::string_view op_kind_name(OpKind kind) {
       return "reduce";
     case OpKind::report:
       return "report";
+    case OpKind::sum:
+      return "sum";
   }
   return "?";
 }

@@ -95,6 +95,12 @@ std::string_view content_name(Content content) {
       return "partials";
     case Content::scalars:
       return "scalars";
+    case Content::rank_contribution:
+      return "rank_contribution";
+    case Content::rank_sums:
+      return "rank_sums";
+    case Content::rank_metrics:
+      return "rank_metrics";
   }
   return "?";
 }
@@ -109,6 +115,8 @@ nlohmann::ordered_json op_json(const Program& program, const Op& op) {
     item["content"] = content_name(operand.what.content);
     if (operand.what.shard.valid()) item["shard"] = program.shard(operand.what.shard).name;
     if (operand.what.tile >= 0) item["tile"] = operand.what.tile;
+    if (operand.what.tile == all_slices) item["tile"] = "all slices";
+    if (operand.what.tile == own_slice) item["tile"] = "own slice";
     json["operands"].push_back(std::move(item));
   }
   for (const Edge& edge : op.after)
@@ -122,6 +130,10 @@ nlohmann::ordered_json shard_json(const Plan& plan, const Shard& shard) {
                               {"block", shard.block},
                               {"dtype", dtype_name(shard.dtype)},
                               {"count", shard.count}};
+  if (shard.whole_count > 0) {
+    json["sharing"] = shard.sharing == Sharing::sliced ? "sliced" : "replicated";
+    json["whole_count"] = shard.whole_count;
+  }
   for (const Region& home : plan.homes[shard.id.index()])
     json["homes"].push_back(region_json(home));
   return json;
@@ -183,10 +195,13 @@ void add(Hash& hash, const Op& op) {
 
 }  // namespace
 
-std::string format_plan(const Program&, const Plan& plan) {
+std::string format_plan(const Program& program, const Plan& plan) {
   constexpr auto right = TextTable::Align::right;
-  TextTable table(
-      {{"where it lives"}, {"total", right}, {"gpu", right}, {"cpu", right}, {"nvme", right}});
+  const std::string title = program.world == 1
+                                ? "where it lives"
+                                : fmt::format("where it lives, per rank of {} (ZeRO stage {})",
+                                              program.world, program.zero_stage);
+  TextTable table({{title}, {"total", right}, {"gpu", right}, {"cpu", right}, {"nvme", right}});
   for (const Usage& usage : plan.usage)
     if (usage.is_home) add_home(table, usage);
   table.add_row({"what it moves through", "", "", "", ""});
@@ -204,6 +219,9 @@ nlohmann::ordered_json plan_json(const Program& program, const Plan& plan) {
   json["format"] = "strata-plan-1";
   json["hash"] = fmt::format("{:016x}", plan_hash(program, plan));
   json["tile_elements"] = program.tile_elements;
+  if (program.world > 1)
+    json["ranks"] = {
+        {"world", program.world}, {"rank", program.rank}, {"zero_stage", program.zero_stage}};
   json["peak_bytes"] = tiers_json(plan.tier_bytes);
   json["drive_bytes"] = plan.drive_bytes;
   for (const Usage& usage : plan.usage)
@@ -233,10 +251,12 @@ std::uint64_t plan_hash(const Program& program, const Plan& plan) {
   hash.add(program.tile_elements);
   hash.add(program.world);
   hash.add(program.rank);
+  if (program.world > 1) hash.add(program.zero_stage);
   for (const Shard& shard : program.shards) {
     hash.add(shard.name);
     hash.add(static_cast<int>(shard.dtype));
     hash.add(shard.count);
+    if (program.world > 1) hash.add(shard.whole_count);
     for (const Region& home : plan.homes[shard.id.index()]) add(hash, home);
   }
   for (const Schedule& schedule : plan.schedules) {

@@ -7,7 +7,7 @@
 #include "plan/fluid.hpp"
 #include "plan/lane_run.hpp"
 #include "plan/op_demand.hpp"
-#include "plan/sharing.hpp"
+#include "plan/shared_rates.hpp"
 
 namespace strata {
 namespace {
@@ -85,12 +85,12 @@ Simulation simulate(const Program& program, const Plan& plan, std::string_view n
   Simulation result;
   if (demands.empty()) return result;
   add_demands(result, demands);
-  const Sharing sharing(machine);
-  const std::vector<Draws> draws = sharing.draws(demands);
+  const SharedRates shared(machine);
+  const std::vector<Draws> draws = shared.draws(demands);
   result.least_seconds =
-      std::max(sharing.least_seconds(demands, draws), busiest_lane_seconds(schedule, demands));
+      std::max(shared.least_seconds(demands, draws), busiest_lane_seconds(schedule, demands));
 
-  LaneRun run(schedule, demands, draws, sharing.rates());
+  LaneRun run(schedule, demands, draws, shared.rates());
   Measured measured;
   for (std::int64_t step = 0;; ++step) {
     const StepTrack& done = run.complete(step);

@@ -36,6 +36,12 @@ std::map<int, Tier> place_boundaries(const StepOutline& outline, Role role,
   return tiers;
 }
 
+void note_at_once(const std::map<std::uint64_t, int>& counts,
+                  std::map<std::uint64_t, SlotClass>& classes) {
+  for (const auto& [slot, count] : counts)
+    classes[slot].at_once = std::max(classes[slot].at_once, count);
+}
+
 std::uint64_t aligned(std::int64_t bytes) {
   return align_up(static_cast<std::uint64_t>(bytes), memory_alignment);
 }
@@ -59,8 +65,9 @@ void StepOutline::outline_state(const Program& program) {
     if (!is_state(shard.role)) continue;
     RoleOutline& role = roles[static_cast<std::size_t>(shard.role)];
     role.bytes += static_cast<double>(shard.bytes());
+    sliced[static_cast<std::size_t>(shard.role)] = program.slices(shard.role);
     role.tiles += program.num_tiles(shard.id);
-    most_tiles = std::max(most_tiles, role.tiles);
+    most_tiles = std::max(most_tiles, role.tiles / program.num_slices(shard.id));
     for (int tile = 0; tile < program.num_tiles(shard.id); ++tile) {
       const std::int64_t bytes = program.tile_bytes(shard.id, tile);
       role.tile = std::max(role.tile, aligned(bytes));
@@ -71,28 +78,35 @@ void StepOutline::outline_state(const Program& program) {
   order_pieces(program);
 }
 
+// Of each block's slices of this rank; what is replicated is spread over them.
 void StepOutline::add_pieces(const Program& program, std::int64_t tiles_per_piece) {
-  pieces_are_tiles = tiles_per_piece == 1;
+  pieces_are_tiles = tiles_per_piece == 1 && program.world == 1;
   for (int block = 0; block < static_cast<int>(program.blocks.size()); ++block) {
     const ShardId weight = program.find(Role::weight, block);
-    const std::int64_t tiles = weight.valid() ? program.num_tiles(weight) : 0;
-    for (std::int64_t first = 0; first < tiles; first += tiles_per_piece) {
-      StatePiece piece;
-      piece.block = block;
-      for (int role = 0; role < num_state_roles; ++role) {
-        const ShardId shard = program.find(static_cast<Role>(role), block);
-        if (!shard.valid()) continue;
-        for (auto tile = first; tile < std::min(tiles, first + tiles_per_piece); ++tile) {
-          piece.bytes[static_cast<std::size_t>(role)] +=
-              static_cast<double>(program.tile_bytes(shard, static_cast<int>(tile)));
-          if (role == 0)
-            piece.elements +=
-                static_cast<double>(program.tile_count(shard, static_cast<int>(tile)));
-        }
-      }
-      pieces.push_back(piece);
-    }
+    const std::int64_t tiles = weight.valid() ? program.slice_tiles(weight) : 0;
+    for (std::int64_t first = 0; first < tiles; first += tiles_per_piece)
+      pieces.push_back(
+          piece_of(program, block, first, std::min(tiles, first + tiles_per_piece)));
   }
+}
+
+StatePiece StepOutline::piece_of(const Program& program, int block, std::int64_t first,
+                                 std::int64_t end) {
+  StatePiece piece;
+  piece.block = block;
+  for (int role = 0; role < num_state_roles; ++role) {
+    const ShardId shard = program.find(static_cast<Role>(role), block);
+    if (!shard.valid()) continue;
+    double bytes = 0, elements = 0;
+    for (auto tile = first; tile < end; ++tile) {
+      bytes += static_cast<double>(program.tile_bytes(shard, static_cast<int>(tile)));
+      elements += static_cast<double>(program.tile_count(shard, static_cast<int>(tile)));
+    }
+    const bool is_own = program.world == 1 || program.slices(static_cast<Role>(role));
+    piece.bytes[static_cast<std::size_t>(role)] = bytes * (is_own ? 1 : program.world);
+    piece.elements = elements;
+  }
+  return piece;
 }
 
 void StepOutline::order_pieces(const Program& program) {
@@ -110,7 +124,7 @@ void StepOutline::order_pieces(const Program& program) {
 
 void StepOutline::outline_blocks(const Program& program) {
   const auto whole = [&](const Shard& shard, DType dtype) {
-    return aligned(storage_bytes(dtype, shard.count * program.world));
+    return aligned(storage_bytes(dtype, program.whole_elements(shard.id)));
   };
   const auto outline_use = [&](const Use& use, bool is_model) {
     const Shard& shard = program.shard(use.shard);
@@ -126,11 +140,14 @@ void StepOutline::outline_blocks(const Program& program) {
     if (use.access != Access::accumulate) return;
     BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
     block.contribution_slot = whole(shard, program.contribution_dtype);
+    if (program.slices(Role::gradient))
+      block.reduced_slot =
+          aligned(storage_bytes(program.contribution_dtype, program.slice_elements(shard.id)));
     block.stored_as_contributed =
         ++block.contributions == 1 && shard.dtype == program.contribution_dtype;
     contribution_tile = std::max(
         contribution_tile, aligned(storage_bytes(program.contribution_dtype,
-                                                 std::min(shard.count, program.tile_elements))));
+                                                 program.tile_count(shard.id, 0))));
   };
   for (SegmentId id : train_sequence(program).segments) {
     const Segment& segment = program.segment(id);
@@ -142,21 +159,22 @@ void StepOutline::outline_classes(const Program& program) {
   for (const BlockOutline& block : blocks) {
     if (block.weight_slot > 0) ++weight_classes[block.weight_slot].blocks;
     if (block.contribution_slot > 0) ++contribution_classes[block.contribution_slot].blocks;
+    if (block.reduced_slot > 0) ++reduced_classes[block.reduced_slot].blocks;
   }
   for (const Segment& segment : program.segments) {
     if (!is_model_segment(segment)) continue;
-    std::map<std::uint64_t, int> weights, contributions;
+    std::map<std::uint64_t, int> weights, contributions, reduced;
     for (const Use& use : segment.uses) {
       const Shard& shard = program.shard(use.shard);
       if (!is_state(shard.role)) continue;
       const BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
       if (shard.role == Role::weight) ++weights[block.weight_slot];
       if (shard.role == Role::gradient) ++contributions[block.contribution_slot];
+      if (shard.role == Role::gradient && block.reduced_slot > 0) ++reduced[block.reduced_slot];
     }
-    for (const auto& [slot, count] : weights)
-      weight_classes[slot].at_once = std::max(weight_classes[slot].at_once, count);
-    for (const auto& [slot, count] : contributions)
-      contribution_classes[slot].at_once = std::max(contribution_classes[slot].at_once, count);
+    note_at_once(weights, weight_classes);
+    note_at_once(contributions, contribution_classes);
+    note_at_once(reduced, reduced_classes);
   }
 }
 
@@ -215,7 +233,7 @@ void StepOutline::outline_fixed(const Program& program) {
     if (shard.role == Role::metric) fixed_device += aligned(shard.bytes());
     if (shard.role == Role::metric) fixed_host += aligned(shard.bytes());
     if (shard.role != Role::gradient) continue;
-    const std::int64_t chunks = ceil_div(shard.count, norm_chunk_elements);
+    const std::int64_t chunks = ceil_div(program.slice_elements(shard.id), norm_chunk_elements);
     BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
     block.norm_partials = aligned(chunks * static_cast<std::int64_t>(sizeof(double)));
     fixed_host += block.norm_partials;

@@ -26,6 +26,7 @@ struct StatePiece {
 struct BlockOutline {
   std::uint64_t weight_slot = 0;        // whole, of all ranks
   std::uint64_t contribution_slot = 0;  // likewise; 0: no gradient
+  std::uint64_t reduced_slot = 0;       // its sum over the ranks, this rank's slice; 0: the whole
   int contributions = 0;                // per step
   std::uint64_t norm_partials = 0;      // of its gradient
   bool stored_as_contributed = false;   // its one contribution is the gradient
@@ -74,9 +75,11 @@ struct StepOutline {
   std::vector<StatePiece> pieces;
   std::array<std::vector<int>, num_state_roles> order;  // pieces as the planner deals them
   std::array<bool, num_state_roles> updated{};          // read and written by updates
+  std::array<bool, num_state_roles> sliced{};           // this rank has its slice alone
   std::array<RoleOutline, num_state_roles> roles{};
   std::vector<BlockOutline> blocks;
-  std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes;  // by slot bytes
+  // By slot bytes.
+  std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes, reduced_classes;
   std::vector<BoundaryTensor> boundaries;
   std::map<std::pair<Role, int>, std::uint64_t> boundary_bytes;  // of one tensor of a block
   std::uint64_t activation_slot = 0;
@@ -88,6 +91,8 @@ struct StepOutline {
  private:
   void outline_state(const Program& program);
   void add_pieces(const Program& program, std::int64_t tiles_per_piece);
+  static StatePiece piece_of(const Program& program, int block, std::int64_t first,
+                             std::int64_t end);
   void order_pieces(const Program& program);
   void outline_blocks(const Program& program);
   void outline_classes(const Program& program);

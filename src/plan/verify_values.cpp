@@ -43,6 +43,9 @@ void ValueReplay::begin() {
     for (const Use& use : program_.segment(id).uses)
       contributions_[use.shard] += use.access == Access::accumulate;
   }
+  for (const Shard& shard : program_.shards)
+    truths_.emplace_back(static_cast<std::size_t>(program_.slice_tiles(shard.id)) *
+                         static_cast<std::size_t>(program_.num_slices(shard.id)));
   for (const Shard& shard : program_.shards) {
     if (!is_state(shard.role)) continue;
     if (static_cast<int>(plan_.homes[shard.id.index()].size()) != program_.num_tiles(shard.id)) {
@@ -55,17 +58,18 @@ void ValueReplay::begin() {
       const Region& home = plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)];
       if (home.bytes != tile_bytes(shard.id, tile))
         complain(fmt::format("the home of {} has {} bytes", describe(what), home.bytes));
-      put(what, home, truth(shard.id, tile).value);
+      put(placed(what), home, truth(placed(what)).value);
     }
   }
 }
 
 void ValueReplay::begin_step() {
   next_segment_ = 0;
-  for (auto& [key, t] : truths_) {
-    t.contributions_added = 0;
-    t.updated = false;
-  }
+  for (auto& places : truths_)
+    for (Truth& t : places) {
+      t.contributions_added = 0;
+      t.updated = false;
+    }
 }
 
 void ValueReplay::end_step() {
@@ -76,19 +80,20 @@ void ValueReplay::end_step() {
     if (!is_state(shard.role)) continue;
     for (int tile = 0; tile < static_cast<int>(plan_.homes[shard.id.index()].size()); ++tile) {
       const Region& home = plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)];
+      const TileRef what = placed({shard.id, tile, Content::value});
       bool right = true;
       held_.for_each(home, [&](Held& held) {
-        right &= held.what == TileRef{shard.id, tile, Content::value} &&
-                 held.version == truth(shard.id, tile).value;
+        right &= held.what == what && held.version == truth(what).value;
       });
       if (!right)
-        complain(fmt::format("after a step the home of {} is out of date",
-                             describe({shard.id, tile, Content::value})));
+        complain(fmt::format("after a step the home of {} is out of date", describe(what)));
     }
   }
   for (SegmentId id : sequence_->segments) {
     const Segment& s = program_.segment(id);
-    if (s.kind == SegmentKind::update && !truth(updated_gradient(s).shard, s.tile).updated)
+    if (s.kind != SegmentKind::update) continue;
+    const Use& gradient = updated_gradient(s);
+    if (!truth(placed({gradient.shard, gradient.tile})).updated)
       complain(fmt::format("segment '{}' never runs", s.name));
   }
 }
@@ -112,38 +117,35 @@ void ValueReplay::replay(const Op& op) {
     case OpKind::update:
       return update(op);
     case OpKind::gather:
+      return gather(op);
     case OpKind::reduce:
-      return complain(op, "is a collective, in a plan for one rank");
+      return reduce(op);
     case OpKind::report:
-      return report(op);
+      return program_.world == 1 ? report(op) : report_ranks(op);
+    case OpKind::sum:
+      return sum(op);
   }
 }
 
-template <typename Visit>
-void ValueReplay::for_each_tile(const Operand& operand, Visit visit) const {
-  const TileRef& what = operand.what;
-  if (!what.shard.valid()) return visit(what, operand.region);
-  if (what.tile >= 0) return visit(what, operand.region);
-  const bool contributed = what.content == Content::contribution;
-  const std::int64_t width =
-      dtype_bytes(contributed ? program_.contribution_dtype : program_.shard(what.shard).dtype);
-  for (int tile = 0; tile < program_.num_tiles(what.shard); ++tile)
-    visit(TileRef{what.shard, tile, what.content},
-          operand.region.part(
-              static_cast<std::uint64_t>(program_.tile_begin(what.shard, tile) * width),
-              static_cast<std::uint64_t>(program_.tile_count(what.shard, tile) * width)));
-}
-
 ValueReplay::Version ValueReplay::current(const TileRef& what) {
+  const bool is_of_shard =
+      what.content <= Content::partials || what.content == Content::rank_contribution;
+  if (is_of_shard && !what.shard.valid()) return -1;
   switch (what.content) {
     case Content::value:
-      return truth(what.shard, what.tile).value;
+      return truth(what).value;
     case Content::contribution:
-      return truth(what.shard, what.tile).contribution;
+      return truth(what).contribution;
     case Content::partials:
-      return truth(what.shard, what.tile).squared;
+      return truth(what).squared;
     case Content::scalars:
       return scalars_;
+    case Content::rank_contribution:
+      return truth(what).rank_contribution;
+    case Content::rank_sums:
+      return what.tile == whole_shard ? rank_sums_ : own_sum_;
+    case Content::rank_metrics:
+      return rank_metrics_;
     case Content::scratch:
       break;
   }
@@ -182,7 +184,7 @@ void ValueReplay::move(const Op& op) {
     complain(op, "moves between regions of different size");
   expect_current(op, source);
   if (becomes_value) {
-    Truth& t = truth(source.what.shard, source.what.tile);
+    Truth& t = truth(placed(source.what));
     if (!t.contribution_pending) complain(op, "adds a contribution twice");
     t.contribution_pending = false;
     ++t.contributions_added;
@@ -218,30 +220,38 @@ void ValueReplay::segment(const Op& op) {
 }
 
 void ValueReplay::segment_use(const Op& op, const Use& use, const Operand& operand) {
-  if (operand.what.shard != use.shard || operand.access != use.access)
+  if (operand.what != expected_of(use) || operand.access != use.access)
     return complain(op, fmt::format("binds {} where the segment uses '{}'", describe(operand.what),
                                     program_.shard(use.shard).name));
   if (operand.region.tier != Tier::device)
     complain(op, fmt::format("{} is not on the device", describe(operand.what)));
+  if (operand.region.bytes != bytes_of(operand.what))
+    complain(op, fmt::format("has {} bytes of {}", operand.region.bytes, describe(operand.what)));
   if (use.access == Access::read) return expect_current(op, operand);
   for_each_tile(operand, [&](const TileRef& what, const Region& region) {
-    Truth& t = truth(what.shard, what.tile);
-    if (use.access == Access::accumulate) {
-      if (t.contribution_pending)
-        complain(op, fmt::format("overwrites an unsummed contribution of {}", describe(what)));
-      t.contribution = next_version_++;
-      t.contribution_pending = true;
-    } else {
-      t.value = next_version_++;
-    }
+    if (use.access == Access::accumulate)
+      contribute(op, what);
+    else
+      truth(what).value = next_version_++;
     put(what, region, current(what));
   });
 }
 
+void ValueReplay::contribute(const Op& op, const TileRef& what) {
+  Truth& t = truth(what);
+  if (t.contribution_pending || t.ranks_pending)
+    complain(op, fmt::format("overwrites an unsummed contribution of {}", describe(what)));
+  const bool is_of_rank = what.content == Content::rank_contribution;
+  (is_of_rank ? t.rank_contribution : t.contribution) = next_version_++;
+  (is_of_rank ? t.ranks_pending : t.contribution_pending) = true;
+}
+
 void ValueReplay::accumulate(const Op& op) {
   const Operand &source = op.operands[0], &target = op.operands[1];
-  Truth& t = truth(target.what.shard, target.what.tile);
+  Truth& t = truth(placed(target.what));
   expect_current(op, source);
+  if (source.what != TileRef{target.what.shard, target.what.tile, Content::contribution})
+    complain(op, fmt::format("adds {} to {}", describe(source.what), describe(target.what)));
   if (!t.contribution_pending) complain(op, "adds a contribution twice");
   if (op.first_contribution != (t.contributions_added == 0))
     complain(op, "assigns where it should add, or adds where it should assign");
@@ -249,7 +259,7 @@ void ValueReplay::accumulate(const Op& op) {
   t.contribution_pending = false;
   ++t.contributions_added;
   t.value = next_version_++;
-  put(target.what, target.region, t.value);
+  put(placed(target.what), target.region, t.value);
 }
 
 int ValueReplay::contributions_expected(ShardId shard) const {
@@ -259,23 +269,23 @@ int ValueReplay::contributions_expected(ShardId shard) const {
 
 void ValueReplay::square(const Op& op) {
   const Operand &gradient = op.operands[0], &sums = op.operands[1];
-  Truth& t = truth(gradient.what.shard, gradient.what.tile);
+  Truth& t = truth(placed(gradient.what));
   expect_current(op, gradient);
   if (t.contributions_added != contributions_expected(gradient.what.shard))
     complain(op, fmt::format("sums a gradient of {} contributions, {} expected",
                              t.contributions_added, contributions_expected(gradient.what.shard)));
   t.squared = t.value;
-  put(sums.what, sums.region, t.squared);
+  put(placed(sums.what), sums.region, t.squared);
 }
 
 void ValueReplay::norm(const Op& op) {
-  const Segment& s = program_.segment(op.segment);
-  std::size_t tiles = 0;
-  for (const Use& use : s.uses) tiles += static_cast<std::size_t>(program_.num_tiles(use.shard));
-  if (op.operands.size() != tiles + 1) return complain(op, "does not sum every gradient tile");
-  for (std::size_t i = 0; i < tiles; ++i) {
-    const TileRef& what = op.operands[i].what;
-    expect(op, what, op.operands[i].region, truth(what.shard, what.tile).value);
+  if (program_.world == 1) {
+    check_partials(op);
+  } else {
+    const Operand& sums = op.operands.front();
+    if (op.operands.size() != 2 || sums.what != TileRef{{}, whole_shard, Content::rank_sums})
+      return complain(op, "is not made of the ranks' sums");
+    expect_current(op, sums);
   }
   scalars_ = next_version_++;
   put(op.operands.back().what, op.operands.back().region, scalars_);
@@ -287,21 +297,22 @@ void ValueReplay::update(const Op& op) {
     return complain(op, "has operands other than its segment's uses");
   for (std::size_t i = 0; i < s.uses.size(); ++i) {
     const Operand& operand = op.operands[i];
-    if (operand.what.shard != s.uses[i].shard || operand.what.tile != s.tile)
+    if (operand.what.shard != s.uses[i].shard || operand.what.tile != s.uses[i].tile)
       return complain(op, fmt::format("binds {} as operand {}", describe(operand.what), i));
     update_use(op, s.uses[i], operand);
   }
   const Use& gradient = updated_gradient(s);
   update_gate(op, gradient);
-  Truth& tile = truth(gradient.shard, s.tile);
+  Truth& tile = truth(placed({gradient.shard, gradient.tile}));
   if (tile.updated) complain(op, "updates a tile twice in a step");
   tile.updated = true;
   if (tile.contributions_added != contributions_expected(gradient.shard))
     complain(op, "uses an incomplete gradient");
   for (std::size_t i = 0; i < s.uses.size(); ++i) {
     if (s.uses[i].access == Access::read) continue;
-    truth(s.uses[i].shard, s.tile).value = next_version_++;
-    put(op.operands[i].what, op.operands[i].region, truth(s.uses[i].shard, s.tile).value);
+    advance(s, s.uses[i]);
+    const TileRef what = placed(op.operands[i].what);
+    put(what, op.operands[i].region, truth(what).value);
   }
 }
 
@@ -335,7 +346,9 @@ void ValueReplay::update_gate(const Op& op, const Use& gradient) {
   if (gate.what.content != Content::partials ||
       plan_.policy.update_order != UpdateOrder::during_backward)
     return complain(op, "is not held back by the norm");
-  expect(op, gate.what, gate.region, truth(gradient.shard, gradient.tile).value);
+  const TileRef what = placed({gradient.shard, gradient.tile, Content::partials});
+  if (placed(gate.what) != what) return complain(op, "is held back by another tile");
+  expect(op, what, gate.region, truth(what).value);
 }
 
 void ValueReplay::report(const Op& op) {
@@ -351,11 +364,14 @@ void ValueReplay::report(const Op& op) {
 std::string ValueReplay::describe(const TileRef& what) const {
   if (what.content == Content::scalars) return "the norm's scalars";
   if (what.content == Content::scratch) return "scratch";
+  if (what.content == Content::rank_sums) return "the ranks' sums";
+  if (what.content == Content::rank_metrics) return "the ranks' metrics";
   if (!what.shard.valid()) return "nothing";
   const std::string& name = program_.shard(what.shard).name;
-  const char* kind = what.content == Content::contribution ? "a contribution to "
-                     : what.content == Content::partials   ? "partial sums of "
-                                                           : "";
+  const char* kind = what.content == Content::contribution        ? "a contribution to "
+                     : what.content == Content::rank_contribution ? "one rank's contribution to "
+                     : what.content == Content::partials          ? "partial sums of "
+                                                                  : "";
   return what.tile < 0 ? fmt::format("{}'{}'", kind, name)
                        : fmt::format("{}'{}' tile {}", kind, name, what.tile);
 }

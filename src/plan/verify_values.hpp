@@ -24,9 +24,12 @@ class ValueReplay {
     TileRef what;
     Version version = -1;  // -1: nothing meaningful
   };
-  // What is true of one tile of one shard, by the Program.
+  // What is true of one place of one shard, by the Program. Of places in other ranks' slices it is
+  // what their own replays say: all ranks issue the same ops.
   struct Truth {
     Version value = 0;
+    Version rank_contribution = 0;
+    bool ranks_pending = false;  // not yet summed over the ranks
     Version contribution = 0;
     bool contribution_pending = false;
     int contributions_added = 0;
@@ -42,6 +45,7 @@ class ValueReplay {
   void feed(const Op& op);
   void segment(const Op& op);
   void segment_use(const Op& op, const Use& use, const Operand& operand);
+  void contribute(const Op& op, const TileRef& what);
   void accumulate(const Op& op);
   void square(const Op& op);
   void norm(const Op& op);
@@ -49,15 +53,59 @@ class ValueReplay {
   void update_use(const Op& op, const Use& use, const Operand& operand);
   void update_gate(const Op& op, const Use& gradient);
   void report(const Op& op);
+  // Several ranks.
+  void gather(const Op& op);
+  void gather_sums(const Op& op);
+  void gather_metrics(const Op& op);
+  void reduce(const Op& op);
+  void sum(const Op& op);
+  void report_ranks(const Op& op);
+  void check_collective(const Op& op, const Operand& slice, const Operand& whole, Tier tier);
+  void check_extent(const Op& op, const TileRef& slice, const TileRef& whole);
+  bool is_slice(const TileRef& what) const;
+  bool is_whole(const TileRef& what) const;
+  void check_partials(const Op& op);
+  void advance(const Segment& update, const Use& use);
 
   void expect(const Op& op, const TileRef& what, const Region& region, Version version);
   void expect_current(const Op& op, const Operand& operand);
   void put(const TileRef& what, const Region& region, Version version);
-  // Calls visit(TileRef with a tile, region part, width) for each tile of an operand.
+  // Calls visit(TileRef with a place for its tile, region part) for each tile of an operand.
   template <typename Visit>
-  void for_each_tile(const Operand& operand, Visit visit) const;
-  Truth& truth(ShardId shard, int tile) { return truths_[{shard.value, tile}]; }
-  Version current(const TileRef& what);
+  void for_each_tile(const Operand& operand, Visit visit) const {
+    const TileRef& what = operand.what;
+    if (!what.shard.valid()) return visit(what, operand.region);
+    if (what.tile >= 0) return visit(placed(what), operand.region);
+    const Places places = places_of(what);
+    const std::int64_t begin = program_.place_begin(what.shard, places.begin),
+                       width = width_of(what);
+    for (int place = places.begin; place < places.end; ++place)
+      visit(
+          TileRef{what.shard, place, what.content},
+          operand.region.part(
+              static_cast<std::uint64_t>((program_.place_begin(what.shard, place) - begin) * width),
+              static_cast<std::uint64_t>(program_.tile_count(what.shard, place) * width)));
+  }
+  struct Places {
+    int begin = 0, end = 0;
+  };
+  Places places_of(const TileRef& what) const;  // of what is no single tile
+  std::int64_t width_of(const TileRef& what) const;
+  std::uint64_t bytes_of(const TileRef& what) const;
+  TileRef placed(const TileRef& what) const {
+    return {what.shard, what.tile < 0 ? what.tile : program_.place(what.shard, what.tile),
+            what.content};
+  }
+  // A Plan may name a place that there is not: then what is true of nothing.
+  Truth& truth(ShardId shard, int place) {
+    auto& places = truths_[shard.index()];
+    const auto at = static_cast<std::size_t>(place);
+    return place >= 0 && at < places.size() ? places[at] : nowhere_ = {};
+  }
+  Truth& truth(const TileRef& placed_tile) { return truth(placed_tile.shard, placed_tile.tile); }
+  TileRef expected_of(const Use& use) const;
+  // `placed_tile` names a place.
+  Version current(const TileRef& placed_tile);
   int contributions_expected(ShardId shard) const;
   const Use& updated_gradient(const Segment& update) const;
   std::uint64_t tile_bytes(ShardId shard, int tile) const;
@@ -71,9 +119,11 @@ class ValueReplay {
   const Sequence* sequence_ = nullptr;
   std::vector<Violation>& found_;
   IntervalMap<Held> held_;
-  std::map<std::pair<int, int>, Truth> truths_;
+  std::vector<std::vector<Truth>> truths_;  // [shard][place]
+  Truth nowhere_;
   Version next_version_ = 1;
   Version scalars_ = 0;
+  Version own_sum_ = 0, rank_sums_ = 0, rank_metrics_ = 0;
   std::size_t next_segment_ = 0;  // of the model segments of the sequence, in order
   std::vector<SegmentId> model_segments_;
   std::map<ShardId, int> contributions_;  // to each gradient in a step

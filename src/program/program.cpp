@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "program/ranks.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -11,8 +12,10 @@ namespace {
 
 bool is_moment(Role role) { return role == Role::moment1 || role == Role::moment2; }
 
-bool is_tiled(Role role) {
-  return role == Role::weight || role == Role::gradient || role == Role::master || is_moment(role);
+// Block and micro-batch begin at -1.
+std::uint64_t search_key(Role role, int block, int micro_batch) {
+  return static_cast<std::uint64_t>(role) << 58 | static_cast<std::uint64_t>(block + 1) << 32 |
+         static_cast<std::uint32_t>(micro_batch + 1);
 }
 
 [[noreturn]] void refuse(const Segment& segment, const std::string& why) {
@@ -69,22 +72,24 @@ bool may_update(Access access, Role role) {
 }
 
 // Uses of one tile of shards of one length, each of another role and used as its role is.
-void check_update_uses(const Program& program, const Segment& update) {
+void check_update_uses(const Program& program, const Segment& update, const Use& master) {
+  const int place = program.place(master.shard, update.tile);
   for (const Use& use : update.uses) {
     const Shard& shard = program.shard(use.shard);
     if (!may_update(use.access, shard.role) || program.use_of(update, shard.role) != &use)
       refuse(update, fmt::format("'{}' is no operand of an update, or not so used", shard.name));
-    if (use.tile != update.tile || shard.block != update.block ||
-        shard.count != program.shard(update.uses.front().shard).count)
+    if (use.tile < 0 || program.place(use.shard, use.tile) != place ||
+        shard.block != update.block ||
+        program.slice_elements(use.shard) != program.slice_elements(master.shard))
       refuse(update, fmt::format("uses another tile of '{}'", shard.name));
   }
 }
 
 void check_update(const Program& program, const Segment& update) {
-  check_update_uses(program, update);
   for (const Role role : {Role::gradient, Role::master, Role::moment1, Role::weight})
     if (program.use_of(update, role) == nullptr)
       refuse(update, fmt::format("has no {}", role_name(role)));
+  check_update_uses(program, update, *program.use_of(update, Role::master));
   const Use& weight = *program.use_of(update, Role::weight);
   const bool is_split =
       program.shard(program.use_of(update, Role::master)->shard).dtype == DType::u16;
@@ -152,6 +157,7 @@ const Sequence* Program::sequence(std::string_view name) const {
 
 ShardId Program::add(Shard shard) {
   shard.id = {static_cast<std::int32_t>(shards.size())};
+  found_.emplace(search_key(shard.role, shard.block, shard.micro_batch), shard.id);
   shards.push_back(std::move(shard));
   return shards.back().id;
 }
@@ -163,10 +169,8 @@ SegmentId Program::add(Segment segment) {
 }
 
 ShardId Program::find(Role role, int block, int micro_batch) const {
-  for (const Shard& shard : shards)
-    if (shard.role == role && shard.block == block && shard.micro_batch == micro_batch)
-      return shard.id;
-  return {};
+  const auto found = found_.find(search_key(role, block, micro_batch));
+  return found == found_.end() ? ShardId{} : found->second;
 }
 
 const Use* Program::use_of(const Segment& update, Role role) const {
@@ -175,28 +179,11 @@ const Use* Program::use_of(const Segment& update, Role role) const {
   return found == update.uses.end() ? nullptr : &*found;
 }
 
-int Program::num_tiles(ShardId id) const {
-  const Shard& s = shard(id);
-  if (!is_tiled(s.role)) return 1;
-  return static_cast<int>((s.count + tile_elements - 1) / tile_elements);
-}
-
-std::int64_t Program::tile_begin(ShardId, int tile) const { return tile * tile_elements; }
-
-std::int64_t Program::tile_count(ShardId id, int tile) const {
-  const Shard& s = shard(id);
-  if (!is_tiled(s.role)) return s.count;
-  return std::min(tile_elements, s.count - tile * tile_elements);
-}
-
-std::int64_t Program::tile_bytes(ShardId id, int tile) const {
-  return storage_bytes(shard(id).dtype, tile_count(id, tile));
-}
-
 void validate(const Program& program) {
   if (program.tile_elements <= 0 || program.tile_elements % norm_chunk_elements != 0)
     throw ConfigError(fmt::format("a tile of {} elements is no multiple of {}",
                                   program.tile_elements, norm_chunk_elements));
+  check_ranks(program);
   for (const Shard& shard : program.shards) check_shard(shard);
   for (const Sequence& sequence : program.sequences) {
     SequenceCheck check(program);

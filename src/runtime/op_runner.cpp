@@ -35,6 +35,13 @@ bool same(const Region& one, const Region& other) {
          one.bytes == other.bytes;
 }
 
+void check_executable(const Program& program) {
+  if (program.world == 1) return;
+  throw ConfigError(
+      fmt::format("the plan is for {} ranks, which can be planned but not yet run: train with one",
+                  program.world));
+}
+
 double sum_of(const TensorView& values) {
   double sum = 0;
   const double* data = values.as<double>();
@@ -47,6 +54,7 @@ double sum_of(const TensorView& values) {
 OpRunner::OpRunner(const Program& program, const Plan& plan, const ExecutorParts& parts,
                    Poison poison)
     : program_(program), parts_(parts), poison_(poison) {
+  check_executable(program);
   const NvmeTiles nvme(program, plan);
   ensure(nvme.tiles().empty() ||
          (parts.store != nullptr && parts.store->num_tiles() == std::ssize(nvme.tiles())));
@@ -76,11 +84,14 @@ TensorView OpRunner::view(const Operand& operand) const {
   std::byte* data = address(operand.region);
   switch (operand.what.content) {
     case Content::partials:
+    case Content::rank_sums:
+    case Content::rank_metrics:
       return {data, DType::f64, {bytes / 8}};
     case Content::scalars:
     case Content::scratch:
       return {data, DType::u8, {bytes}};
     case Content::contribution:
+    case Content::rank_contribution:
       return {
           data, program_.contribution_dtype, {bytes / dtype_bytes(program_.contribution_dtype)}};
     case Content::value:
@@ -166,7 +177,9 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
       break;
     case OpKind::gather:
     case OpKind::reduce:
-      throw ConfigError("runs with more than one rank are planned, but not yet executed");
+    case OpKind::sum:
+      ensure(false);  // Of several ranks, whose Programs the constructor refuses.
+      break;
     case OpKind::report:
       report(op, bound, step);
       break;
@@ -250,7 +263,8 @@ void OpRunner::update(const Op& op, const Bound& bound, StepState& step) {
   TileUpdate tile;
   tile.segment = &segment;
   tile.block = segment.block;
-  tile.begin = program_.tile_begin(op.operands[0].what.shard, segment.tile);
+  const TileRef& gradient = op.operands[0].what;
+  tile.begin = program_.place_begin(gradient.shard, program_.place(gradient.shard, gradient.tile));
   for (std::size_t i = 0; i + 1 < op.operands.size(); ++i)  // the last is the gate
     tile.operand(program_.shard(op.operands[i].what.shard).role) = bound.views[i];
   const bool on_device = op.lane == Lane::compute && parts_.device_optimizer != nullptr;

@@ -125,13 +125,14 @@ Policy make_policy(const RunConfig& config) {
 
 TierLimits make_limits(const RunConfig& config, const Topology& topology, const Program& program,
                        const Policy& policy) {
+  const auto ranks = static_cast<std::uint64_t>(config.world);  // share all but their devices
   TierLimits limits;
   limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
-  limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes);
+  limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes) / ranks;
   if (!uses_nvme(program, policy)) return limits;
   for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
   for (std::size_t drive = 0; drive < config.offload.nvme_paths.size(); ++drive)
-    limits.drive_bytes.push_back(share_of_drive(drive, config.offload));
+    limits.drive_bytes.push_back(share_of_drive(drive, config.offload) / ranks);
   limits.drive_weights = config.offload.nvme_weights;
   return limits;
 }
@@ -284,6 +285,8 @@ PlannedRun plan_run(const RunConfig& config, const MachineProfile& machine) {
 Program declare_program(const RunConfig& config, Purpose purpose, const Model& model,
                         const ProgramVariant& variant) {
   Program program;
+  program.world = config.world;
+  program.zero_stage = config.zero_stage;
   program.tile_elements = std::max<std::int64_t>(
       norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) /
                                norm_chunk_elements * norm_chunk_elements);

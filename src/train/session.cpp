@@ -45,6 +45,15 @@ void check_host(const Plan& plan) {
         "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
 }
 
+// Before anything is reserved.
+PlannedRun with_one_rank(PlannedRun run) {
+  if (run.program.world > 1)
+    throw ConfigError(
+        fmt::format("runs of {} ranks can be planned, but not yet run: train with one rank",
+                    run.program.world));
+  return run;
+}
+
 bool uses_nvme(const Plan& plan) {
   return plan.tier_bytes[static_cast<std::size_t>(Tier::nvme)] > 0;
 }
@@ -100,7 +109,7 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
 Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options,
                  const EngineFactory& make_engine, const DeviceFactory& make_device)
     : config_(config),
-      run_(std::move(run)),
+      run_(with_one_rank(std::move(run))),
       device_(make_device(run_.plan)),
       engine_(uses_nvme(run_.plan) ? make_engine(config_.offload) : nullptr),
       store_(make_store(config_, run_, engine_.get())),

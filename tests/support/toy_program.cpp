@@ -14,6 +14,9 @@ class Builder {
   Program build() {
     program_.tile_elements = shape_.tile_elements;
     program_.contribution_dtype = DType::f32;
+    program_.world = shape_.world;
+    program_.rank = shape_.rank;
+    program_.zero_stage = shape_.zero_stage;
     for (int block = 0; block < num_blocks(); ++block) {
       program_.blocks.push_back(fmt::format("block{}", block));
       weights_.push_back(add(Role::weight, block, -1, DType::f32, elements(block)));
@@ -47,7 +50,7 @@ class Builder {
     shard.count = count;
     shard.name = fmt::format("{}/{}{}", role_name(role), block,
                              micro_batch < 0 ? "" : fmt::format("#{}", micro_batch));
-    return program_.add(std::move(shard));
+    return program_.add(micro_batch < 0 ? program_.shared(std::move(shard)) : std::move(shard));
   }
 
   void segment(Sequence& sequence, SegmentKind kind, int block, int micro_batch,
@@ -144,8 +147,10 @@ class Builder {
       if (role != Role::moment2 || !in_place)
         uses.push_back({add(role, block, -1, DType::f32, elements(block)), Access::update});
     uses.push_back({at(weights_, block), in_place ? Access::update : Access::produce});
-    for (int tile = 0; tile < program_.num_tiles(uses.front().shard); ++tile) {
-      for (Use& use : uses) use.tile = tile;
+    const ShardId master = program_.find(Role::master, block);
+    for (int tile = 0; tile < program_.num_tiles(master); ++tile) {
+      const int place = program_.place(master, tile);
+      for (Use& use : uses) use.tile = program_.tile_at(use.shard, place);
       Segment s;
       s.kind = SegmentKind::update;
       s.block = block;

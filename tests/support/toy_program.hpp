@@ -23,6 +23,7 @@ struct ToyShape {
   std::int64_t tile_elements = 4096;
   bool tied = true;
   ToyUpdate update = ToyUpdate::produces_weight;
+  int world = 1, rank = 0, zero_stage = 3;
 };
 
 Program make_toy_program(const ToyShape& shape);

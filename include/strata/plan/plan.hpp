@@ -8,6 +8,10 @@
 // (docs/adr/0002-state-lanes.md). NVMe lanes issue in order and complete out of order. Steps are no
 // barriers: an edge may point to an op of the previous step (steps_back = 1), and lanes run on into
 // the next step of the same sequence. Changing sequence (train to eval) drains all lanes first.
+//
+// A Plan is one rank's. The ranks' Plans are made of Programs that differ in `rank` alone, with one
+// policy and one set of limits, so they issue the same collectives in the same order; budgets and
+// bytes are per rank.
 
 #include <array>
 #include <cstdint>
@@ -67,10 +71,18 @@ enum class Content : std::uint8_t {
   scratch,
   partials,  // a gradient tile's partial sums of squares (f64)
   scalars,   // UpdateScalars
+  // Of several ranks only:
+  rank_contribution,  // a gradient of one rank's tokens, not yet summed over the ranks
+  rank_sums,          // per rank, the sum of its partials (f64); tile: a rank, or -1: all
+  rank_metrics,       // per rank, its metrics as its sequence makes them; tile: a rank, or -1: all
 };
+// Instead of a tile's number.
+inline constexpr int whole_shard = -1;  // all that this rank holds
+inline constexpr int all_slices = -2;   // a sliced shard's slices of all ranks, in one vector
+inline constexpr int own_slice = -3;    // this rank's part of a replicated shard
 struct TileRef {
   ShardId shard;
-  int tile = -1;  // -1: the whole shard
+  int tile = whole_shard;
   Content content = Content::value;
   bool operator==(const TileRef&) const = default;
 };
@@ -86,17 +98,22 @@ enum class OpKind : std::uint8_t {
   copy,        // between device and host memory, or within the device; operands: source, target
   read,        // nvme to host; operands: source, target
   write,       // host to nvme; operands: source, target
-  run,         // a segment of the model; operands in the order of Segment::uses, then scratch
+  run,         // a segment of the model; operands in the order of Segment::uses, then scratch. Of
+               // model state it sees Program::model_elements(); what lies behind is padding
   accumulate,  // contribution into a gradient tile; operands: contribution, gradient
   square,      // partial sums of squares of a gradient tile; operands: gradient, partials
   norm,        // all partials to UpdateScalars; operands: partials..., scalars
   update,  // optimizer; operands in the order of Segment::uses, told apart by role, then scalars
            // (after the norm) or the gradient tile's partials (during backward: no clipping, a
            // non-finite tile ends the run)
-  gather,  // all-gather on the comm lane; operands: this rank's slice, the whole of all ranks
-  reduce,  // reduce-scatter on the comm lane; operands: the whole, this rank's slice of the sum
+  gather,  // all-gather on the comm lane; operands: this rank's slice, the whole of all ranks. The
+           // slice may be its part of the whole
+  reduce,  // reduce-scatter on the comm lane, in rank order; operands: the whole, this rank's slice
+           // of the sum, which may be its part of the whole. Padding counts as zeros
   report,  // losses and scalars to the step's result, when the norm is known or, with a barrier,
-           // as the last op; operands: metrics..., scalars
+           // as the last op; operands: metrics (or the ranks' metrics), scalars
+  sum,     // several ranks: this rank's partials, in order, to one f64; operands: partials..., sum.
+           // The ranks' sums, gathered, are then the norm's only partials
 };
 std::string_view op_kind_name(OpKind kind);
 
@@ -173,7 +190,7 @@ struct Policy {
   double streamed_updates = 0;
 };
 
-// Bytes of one role or use in one tier.
+// Bytes of one role or use in one tier, on one rank.
 struct Usage {
   std::string name;  // "master", "weight slots", "scratch"
   bool is_home = false;
@@ -215,6 +232,9 @@ struct Violation {
 // does. Empty: the Plan is right. At most 20 violations are
 // listed.
 std::vector<Violation> verify(const Program& program, const Plan& plan);
+
+// Bytes that a gather brings to one rank, or that a reduce takes from it; 0 for other ops.
+std::uint64_t collective_bytes(const Op& op);
 
 // Bytes that one step of a schedule moves from and to each drive, rounded up as direct I/O does.
 struct NvmeTraffic {

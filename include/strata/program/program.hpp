@@ -9,11 +9,17 @@
 // last may be shorter), the unit of placement and of I/O; a block's weight, gradient, master and
 // moments share their tile boundaries. Segment: one piece of work.
 //
+// Ranks. With `world` > 1 a block's vector is padded and cut into one slice per rank, each as long
+// and each a multiple of the norm chunk; the ZeRO stage says of which roles a rank holds its slice
+// alone. Tiles begin anew with each slice, so shards of a block share tile boundaries whether
+// sliced or not. The Programs of all ranks are alike but for `rank`.
+//
 // Program is a value; no thread contract.
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "strata/core/block_q8.hpp"
@@ -40,14 +46,21 @@ enum class Role : std::uint8_t {
 inline constexpr int num_roles = 10;
 std::string_view role_name(Role role);
 
+// Whether each rank has all of a block's vector, or its own slice.
+enum class Sharing : std::uint8_t { replicated, sliced };
+
 struct Shard {
   ShardId id;
   Role role = Role::weight;
   int block = -1;
   int micro_batch = -1;  // activations and inputs; -1 for model state
   DType dtype = DType::f32;
-  std::int64_t count = 0;  // elements
+  std::int64_t count = 0;  // elements, on this rank
   std::string name;        // "weight/layers.3"
+
+  // Model state of several ranks; see Program::shared().
+  Sharing sharing = Sharing::replicated;
+  std::int64_t whole_count = 0;  // elements of the block's vector before padding; 0: count
 
   std::int64_t bytes() const { return storage_bytes(dtype, count); }  // of all its tiles
 };
@@ -101,7 +114,7 @@ struct Segment {
   SegmentKind kind = SegmentKind::forward;
   int block = -1;
   int micro_batch = -1;
-  int tile = -1;  // update only
+  int tile = -1;  // update only: of its master
   std::vector<Use> uses;
   std::uint64_t scratch_bytes = 0;
   int work = -1;     // index into Program::works; -1: none that a model declared
@@ -131,8 +144,9 @@ struct Program {
   std::vector<SegmentWork> works;   // shared by segments that compute the same
   std::int64_t tile_elements = 4 << 20;
   DType contribution_dtype = DType::bf16;  // of gradients before they are summed: the compute dtype
-  int world = 1;
-  int rank = 0;
+  int world = 1;       // ranks that train together; set before any state is declared
+  int rank = 0;        // this Program's
+  int zero_stage = 3;  // what is sliced among them: nothing, master and moments, gradients too, all
 
   const Shard& shard(ShardId id) const { return shards[id.index()]; }
   const Segment& segment(SegmentId id) const { return segments[id.index()]; }
@@ -156,15 +170,38 @@ struct Program {
   std::int64_t tile_begin(ShardId id, int tile) const;  // first element
   std::int64_t tile_count(ShardId id, int tile) const;  // elements
   std::int64_t tile_bytes(ShardId id, int tile) const;
+
+  // --- Slices. Only model state is sliced; other shards are one slice, as all are of one rank.
+
+  // Model state declared as the whole vector of its block, as the ranks share it: padded, and cut
+  // to this rank's slice if the stage slices its role. With one rank: as it was.
+  Shard shared(Shard whole) const;
+  bool slices(Role role) const;  // whether the stage does
+  int num_slices(ShardId id) const;
+  std::int64_t slice_elements(ShardId id) const;  // of one, padding included
+  int slice_tiles(ShardId id) const;              // of one
+  // A tile's place: its index among the tiles of all slices of the block.
+  int place(ShardId id, int tile) const;
+  int tile_at(ShardId id, int place) const;               // -1: another rank's
+  bool is_own(ShardId id, int tile) const;                // it lies in this rank's slice
+  std::int64_t place_begin(ShardId id, int place) const;  // first element, in the block's vector
+  std::int64_t whole_elements(ShardId id) const;          // of all slices, padding included
+  // What a model's segment sees of the shard: the block's vector without padding.
+  std::int64_t model_elements(ShardId id) const;
+
+ private:
+  std::unordered_map<std::uint64_t, ShardId> found_;  // first shard of a role, block, micro-batch
 };
 
 // Throws ConfigError if the Program contradicts itself: an unknown id, a read of something never
 // produced, a tile size that is no multiple of the norm chunk, an update that lacks an operand or
-// splits a master with a weight it does not read.
+// splits a master with a weight it does not read, model state that is not shared as the ranks and
+// their stage say.
 void validate(const Program& program);
 
 // Elements over which one partial sum of squares of a gradient is taken; tiles begin at multiples
-// of it, so the norm's summation order does not depend on the tile size.
+// of it, so the norm's summation order does not depend on the tile size. So do slices: a chunk's
+// sum does not depend on the number of ranks either.
 inline constexpr std::int64_t norm_chunk_elements = 4096;
 
 }  // namespace strata

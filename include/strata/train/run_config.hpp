@@ -73,6 +73,11 @@ struct RunConfig {
   std::optional<DType> export_dtype;  // bf16, or f32: the master weights; default: the weights'
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
 
+  // Ranks that train together, and what is sliced among them: nothing, master and moments (1),
+  // gradients too (2), all (3). More than one rank can be planned, not yet trained.
+  int world = 1;
+  int zero_stage = 3;
+
   OffloadConfig offload;
   KernelsKind kernels = KernelsKind::cpu;
   int compute_threads = 0, update_threads = 0;  // 0: all usable cores

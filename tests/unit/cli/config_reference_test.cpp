@@ -46,6 +46,7 @@ offload:
   gpu_limit: 268435457
   cpu_limit: 3GiB
   nvme_paths: [/mnt/a]
+zero_optimization: {stage: 1}
 )";
 
 TEST(FormatConfig, ReadsBackAsTheSameConfig) {

@@ -21,8 +21,12 @@ OptimizerConfig config_of(UpdateRule rule, MasterFormat master, DType moments) {
   return config;
 }
 
-Program program_with_one_block(std::int64_t count) {
+Program program_with_one_block(std::int64_t count, int world = 1, int rank = 0,
+                               int zero_stage = 3) {
   Program program;
+  program.world = world;
+  program.rank = rank;
+  program.zero_stage = zero_stage;
   program.tile_elements = norm_chunk_elements;
   program.blocks = {"layer"};
   for (const Role role : {Role::weight, Role::gradient}) {
@@ -32,7 +36,7 @@ Program program_with_one_block(std::int64_t count) {
     shard.dtype = DType::bf16;
     shard.count = count;
     shard.name = role_name(role);
-    program.add(shard);
+    program.add(program.shared(shard));
   }
   return program;
 }
@@ -106,6 +110,28 @@ TEST(Optimizer, UpdatesTheWeightOfASplitMasterInPlace) {
   EXPECT_EQ(program.shard(update.uses[1].shard).dtype, DType::u16);
   EXPECT_EQ(update.uses[3].access, Access::update);
   EXPECT_FALSE(program.find(Role::moment2, 0).valid());
+}
+
+// Of two tiles per slice, rank 1 of three updates tiles 2 and 3 of what it holds whole.
+TEST(Optimizer, UpdatesThisRanksSliceOfWhatAllRanksHold) {
+  Program program = program_with_one_block(6 * norm_chunk_elements, 3, 1, 2);
+  Sequence train{"train", {}};
+  Optimizer::declare({}, program, train);
+  validate(program);
+  ASSERT_EQ(train.segments.size(), 3u) << "norm and two tiles";
+  const Segment& update = program.segment(train.segments[2]);
+  EXPECT_EQ(update.tile, 1);
+  EXPECT_EQ(program.use_of(update, Role::gradient)->tile, 1);
+  EXPECT_EQ(program.use_of(update, Role::weight)->tile, 3);
+  EXPECT_EQ(program.shard(program.find(Role::master, 0)).count, 2 * norm_chunk_elements);
+}
+
+TEST(Optimizer, UpdatesAllThatEveryRankHoldsWhereNothingIsSliced) {
+  Program program = program_with_one_block(6 * norm_chunk_elements, 3, 1, 0);
+  Sequence train{"train", {}};
+  Optimizer::declare({}, program, train);
+  validate(program);
+  EXPECT_EQ(train.segments.size(), 7u) << "norm and six tiles";
 }
 
 // A tile of a block's elements [begin, begin + 8), all gradients and weights one.

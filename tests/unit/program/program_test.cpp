@@ -62,6 +62,77 @@ TEST(Program, FindsShardsByRoleAndBlock) {
   EXPECT_EQ(program.sequence("eval"), nullptr);
 }
 
+// Weight whole, master sliced: 20000 elements on three ranks, padded to 8192 each, in tiles of
+// 4096.
+struct Ranks {
+  Program program;
+  ShardId weight, master;
+};
+Ranks three_ranks(int rank) {
+  Ranks ranks;
+  ranks.program.tile_elements = 4096;
+  ranks.program.world = 3;
+  ranks.program.rank = rank;
+  ranks.program.zero_stage = 1;
+  ranks.weight = ranks.program.add(ranks.program.shared(shard_of(Role::weight, 20000)));
+  ranks.master = ranks.program.add(ranks.program.shared(shard_of(Role::master, 20000)));
+  return ranks;
+}
+
+TEST(ProgramOfRanks, PadsABlockToSlicesOfWholeNormChunks) {
+  const auto [program, weight, master] = three_ranks(1);
+  EXPECT_EQ(program.shard(weight).count, 3 * 8192);
+  EXPECT_EQ(program.shard(master).count, 8192);
+  for (const ShardId id : {weight, master}) {
+    EXPECT_EQ(program.slice_elements(id), 8192);
+    EXPECT_EQ(program.whole_elements(id), 3 * 8192);
+    EXPECT_EQ(program.model_elements(id), 20000);
+  }
+}
+
+TEST(ProgramOfRanks, GivesTilesThatHoldTheSameElementsOnePlace) {
+  const auto [program, weight, master] = three_ranks(1);
+  EXPECT_EQ(program.num_tiles(weight), 6);
+  EXPECT_EQ(program.num_tiles(master), 2);
+  EXPECT_EQ(program.place(master, 1), 3);
+  EXPECT_EQ(program.place(weight, 3), 3);
+  EXPECT_EQ(program.tile_at(master, 3), 1);
+  EXPECT_EQ(program.tile_at(weight, 3), 3);
+  EXPECT_EQ(program.tile_at(master, 4), -1) << "rank 2's";
+  EXPECT_EQ(program.place_begin(master, 3), 8192 + 4096);
+  EXPECT_EQ(program.tile_begin(weight, 3), 8192 + 4096);
+  EXPECT_EQ(program.tile_begin(master, 1), 4096);
+}
+
+TEST(ProgramOfRanks, KnowsWhichTilesAreOfItsOwnSlice) {
+  const auto [program, weight, master] = three_ranks(2);
+  for (int tile = 0; tile < 6; ++tile) EXPECT_EQ(program.is_own(weight, tile), tile >= 4);
+  EXPECT_TRUE(program.is_own(master, 0));
+}
+
+TEST(ProgramOfRanks, LeavesModelStateOfOneRankAsItIs) {
+  Program program;
+  const Shard shard = program.shared(shard_of(Role::master, 20000));
+  EXPECT_EQ(shard.count, 20000);
+  EXPECT_EQ(shard.whole_count, 0);
+  EXPECT_EQ(shard.sharing, Sharing::replicated);
+}
+
+TEST(Validate, RefusesARankOrStageThatDoesNotExist) {
+  Program program = small_program();
+  program.rank = 1;
+  expect_refused(program, "rank 1 of 1");
+  program.rank = 0;
+  program.zero_stage = 4;
+  expect_refused(program, "ZeRO stage 4");
+}
+
+TEST(Validate, RefusesModelStateThatTheRanksDoNotShare) {
+  Program program = small_program();
+  program.world = 2;
+  expect_refused(program, "'weight/block' is not shared as 2 ranks of ZeRO stage 3");
+}
+
 TEST(Validate, AcceptsAProgramThatIsWhole) { EXPECT_NO_THROW(validate(small_program())); }
 
 TEST(Validate, RefusesTilesThatSplitANormChunk) {

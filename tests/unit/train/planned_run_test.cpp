@@ -9,6 +9,7 @@
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/session.hpp"
 
 namespace strata {
 namespace {
@@ -68,6 +69,22 @@ TEST(PlannedRun, RefusesASplitMasterWithFp32Compute) {
   config.optimizer_master = MasterFormat::split;
   config.bf16 = false;
   EXPECT_THROW(plan_run(config, Purpose::train), ConfigError);
+}
+
+TEST(PlannedRun, HoldsASliceOfWhatTheStageSlicesOnEachRank) {
+  RunConfig config = config_for("51m");
+  config.world = 4;
+  config.zero_stage = 2;
+  const PlannedRun run = plan_run(config, Purpose::train);
+  EXPECT_NEAR(bytes_per_parameter(run, Role::weight), 2, 0.01) << "of bf16, all of it";
+  EXPECT_NEAR(bytes_per_parameter(run, Role::gradient), 2.0 / 4, 0.01);
+  EXPECT_NEAR(bytes_per_parameter(run, Role::master), 4.0 / 4, 0.02);
+}
+
+TEST(Session, RefusesARunOfSeveralRanks) {
+  RunConfig config = config_for("tiny");
+  config.world = 2;
+  EXPECT_THROW(Session(config, plan_run(config, Purpose::train)), ConfigError);
 }
 
 TEST(OptimizerConfig, TakesSgdsMomentumAndTheBetasOfTheOthers) {

@@ -1,4 +1,4 @@
-#include "plan/sharing.hpp"
+#include "plan/shared_rates.hpp"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ void draw(Draws& draws, int rate, double share) {
 
 }  // namespace
 
-Sharing::Sharing(const MachineProfile& machine) {
+SharedRates::SharedRates(const MachineProfile& machine) {
   const double both = machine.link.both_bytes_per_s;
   both_up_ = both > 0 ? machine.link.up_bytes_per_s / both : 0;
   both_down_ = both > 0 ? machine.link.down_bytes_per_s / both : 0;
@@ -25,26 +25,26 @@ Sharing::Sharing(const MachineProfile& machine) {
   }
 }
 
-int Sharing::add(const SharedRate& rate, double most) {
+int SharedRates::add(const SharedRate& rate, double most) {
   rates_.push_back(rate);
   most_.push_back(most);
   return static_cast<int>(rates_.size()) - 1;
 }
 
 // Of both directions together 1 is drawn at most; one that is alone may draw more of it.
-Sharing::Directions Sharing::add_directions(double share_of_one) {
+SharedRates::Directions SharedRates::add_directions(double share_of_one) {
   const int one = add({}, 1), other = add({}, 1);
   return {one, other, add({{one, other}}, std::max(1.0, share_of_one))};
 }
 
-std::vector<Draws> Sharing::draws(const std::vector<OpDemand>& demands) const {
+std::vector<Draws> SharedRates::draws(const std::vector<OpDemand>& demands) const {
   std::vector<Draws> all;
   all.reserve(demands.size());
   for (const OpDemand& demand : demands) all.push_back(draws(demand));
   return all;
 }
 
-Draws Sharing::draws(const OpDemand& demand) const {
+Draws SharedRates::draws(const OpDemand& demand) const {
   Draws draws;
   if (demand.seconds == 0) return draws;
   const auto share = [&](Resource of) {
@@ -58,15 +58,15 @@ Draws Sharing::draws(const OpDemand& demand) const {
   return draws;
 }
 
-void Sharing::add_drive(Draws& draws, const OpDemand& demand, bool reads) const {
+void SharedRates::add_drive(Draws& draws, const OpDemand& demand, bool reads) const {
   const Drive& drive = drives_[static_cast<std::size_t>(demand.drive)];
   const double share = demand.drive_seconds / demand.seconds;
   draw(draws, reads ? drive.rates.one : drive.rates.other, share);
   draw(draws, drive.rates.both, share * drive.both_share);
 }
 
-double Sharing::least_seconds(const std::vector<OpDemand>& demands,
-                              const std::vector<Draws>& draws) const {
+double SharedRates::least_seconds(const std::vector<OpDemand>& demands,
+                                  const std::vector<Draws>& draws) const {
   std::vector<double> seconds(rates_.size(), 0);
   for (std::size_t op = 0; op < demands.size(); ++op)
     for (int i = 0; i < draws[op].count; ++i) {

@@ -10,9 +10,9 @@
 
 namespace strata {
 
-class Sharing {
+class SharedRates {
  public:
-  explicit Sharing(const MachineProfile& machine);
+  explicit SharedRates(const MachineProfile& machine);
 
   const std::vector<SharedRate>& rates() const { return rates_; }
   std::vector<Draws> draws(const std::vector<OpDemand>& demands) const;
