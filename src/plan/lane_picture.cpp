@@ -58,6 +58,7 @@ std::size_t kind_of(const Program& program, const Op& op) {
     case OpKind::accumulate:
     case OpKind::square:
     case OpKind::norm:
+    case OpKind::sum:
       return static_cast<std::size_t>(SpanKind::sums);
     default:
       return static_cast<std::size_t>(op.operands.empty()

@@ -201,7 +201,8 @@ std::string_view memory_class_name(MemoryClass memory_class) {
 
 MemoryClass memory_class_of(const Program& program, const TileRef& what) {
   if (what.content == Content::scratch) return MemoryClass::scratch;
-  if (what.content == Content::contribution) return MemoryClass::gradients;
+  if (what.content == Content::contribution || what.content == Content::rank_contribution)
+    return MemoryClass::gradients;
   if (what.content != Content::value || !what.shard.valid()) return MemoryClass::other;
   switch (program.shard(what.shard).role) {
     case Role::weight:

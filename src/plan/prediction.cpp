@@ -71,11 +71,13 @@ bool is_saved_state(Role role) {
          role == Role::moment2;
 }
 
-// What a run needs to go on where it stopped: its weights, masters and moments.
+// What a run needs to go on where it stopped: its weights, masters and moments, of all ranks.
 std::uint64_t state_bytes(const Program& program) {
   std::uint64_t bytes = 0;
   for (const Shard& shard : program.shards)
-    if (is_saved_state(shard.role)) bytes += static_cast<std::uint64_t>(shard.bytes());
+    if (is_saved_state(shard.role))
+      bytes += static_cast<std::uint64_t>(
+          storage_bytes(shard.dtype, program.whole_elements(shard.id)));
   return bytes;
 }
 
@@ -116,9 +118,8 @@ Prediction predict(const Program& program, const Plan& plan, const MachineProfil
   p.waits = exposed_waits(p.simulation);
   p.drives = drive_wear(plan, machine);
   const double rate = write_rate(machine);
-  const auto ranks = static_cast<std::uint64_t>(machine.ranks);
   p.savings = {saving("export", facts.export_bytes, rate),
-               saving("checkpoint", state_bytes(program) * ranks, rate)};
+               saving("checkpoint", state_bytes(program), rate)};
   p.phases = phase_bytes(program, plan, facts);
   return p;
 }

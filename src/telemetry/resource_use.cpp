@@ -24,12 +24,6 @@ double covered(std::vector<Stretch>& stretches) {
   return sum;
 }
 
-// What is new to the rank that receives or gives away.
-std::uint64_t collective_bytes(const Op& op) {
-  const std::uint64_t first = op.operands[0].region.bytes, second = op.operands[1].region.bytes;
-  return std::max(first, second) - std::min(first, second);
-}
-
 }  // namespace
 
 Resource resource_of_lane(Lane lane) {
@@ -112,6 +106,7 @@ std::uint64_t moved_bytes(const Op& op, std::uint64_t io_alignment) {
     case OpKind::norm:
     case OpKind::update:
     case OpKind::report:
+    case OpKind::sum:
       break;
   }
   return 0;

@@ -116,7 +116,9 @@ void check_drives(const RunConfig& config, const MachineProfile& machine) {
 
 Scenario scenario_of(const RunConfig& config, const MachineProfile& machine) {
   check_drives(config, machine);
-  return {config, plan_choice(config)};
+  Scenario scenario{config, plan_choice(config)};
+  scenario.config.world = machine.ranks;
+  return scenario;
 }
 
 std::string changed_keys(const Scenario& from, const Scenario& to) {

@@ -1,0 +1,175 @@
+// Forecasts of a run on a machine that is not here, and of its neighbours.
+
+#include "strata/train/forecast.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "sim/tiny_training.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// A folder with a config.json and no weights.
+std::filesystem::path shape_of(const std::string& preset) {
+  const auto folder = testing::fresh_folder(preset);
+  std::ofstream(folder / "config.json") << hf_config_text(random_model_preset(preset), DType::bf16);
+  return folder;
+}
+
+RunConfig config_of(const std::string& preset) {
+  RunConfig config;
+  config.model_name_or_path = shape_of(preset);
+  config.cutoff_len = 256;
+  config.gradient_accumulation_steps = 2;
+  config.offload.tile_bytes = 1 << 20;
+  for (TierFractions* fractions :
+       {&config.offload.master, &config.offload.moment1, &config.offload.moment2})
+    *fractions = {0, 0.5, 0.5};
+  return config;
+}
+
+MachineProfile workstation() {
+  MachineProfile machine;
+  machine.name = "workstation";
+  machine.accelerator = {"card", 24'000'000'000, 165e12, 800e9, {{1e9, 100e12}}, {{1e9, 40e12}}};
+  machine.link = {25e9, 25e9, 0};
+  machine.host = {64'000'000'000, 16, 60e9, {}};
+  machine.drives = {{1'000'000'000'000, 5e9, 4e9, 6e9, 600e12}};
+  return machine;
+}
+
+const RunConfig& tiny() {
+  static const RunConfig config = config_of("51m");
+  return config;
+}
+
+TEST(Forecast, PlansAndTimesARunWithNothingButTheModelsShape) {
+  const Forecast made = forecast(scenario_of(tiny(), workstation()), workstation());
+  EXPECT_GT(made.prediction.simulation.step_seconds, 0);
+  EXPECT_EQ(made.prediction.tokens_per_step, 512);
+  EXPECT_GT(made.prediction.mfu, 0);
+  EXPECT_LT(made.prediction.mfu, 1);
+  EXPECT_GT(made.run.plan.tier_bytes[2], 0u) << "the machine's drives stand for the config's paths";
+}
+
+TEST(Forecast, KeepsToTheMachinesMemoryAndTheConfigsLimits) {
+  MachineProfile machine = workstation();
+  machine.accelerator.memory_bytes = 1'000'000;
+  EXPECT_THROW(forecast(scenario_of(tiny(), machine), machine), OutOfMemory);
+  RunConfig config = tiny();
+  config.offload.cpu_limit = 1'000'000;
+  EXPECT_THROW(forecast(scenario_of(config, workstation()), workstation()), OutOfMemory);
+}
+
+TEST(Forecast, NamesTheMachineThatHasNoDrives) {
+  MachineProfile machine = workstation();
+  machine.drives.clear();
+  try {
+    scenario_of(tiny(), machine);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("workstation has no drives"));
+  }
+}
+
+TEST(ChangedKeys, NameWhatDiffersAndNothingElse) {
+  const Scenario from = scenario_of(tiny(), workstation());
+  EXPECT_EQ(changed_keys(from, from), "");
+  Scenario to = from;
+  to.choice.policy.state_slots = 8;
+  to.config.per_device_train_batch_size = 2;
+  for (const Role role : {Role::master, Role::moment1, Role::moment2})
+    to.choice.policy.fractions[static_cast<std::size_t>(role)] = {0.25, 0.75, 0};
+  EXPECT_EQ(changed_keys(from, to),
+            "per_device_train_batch_size=2 "
+            "'offload.optimizer={gpu: 0.25, cpu: 0.75, nvme: 0}' offload.state_slots=8");
+}
+
+TEST(WhatIf, TriesPlacementsOfTheOptimizerAndLargerBatches) {
+  const Scenario scenario = scenario_of(tiny(), workstation());
+  const std::vector<Neighbour> found = what_if_neighbours(scenario, workstation());
+  EXPECT_GE(found.size(), 12u);
+  double fastest = 0;
+  for (const Neighbour& neighbour : found) {
+    const Trial trial = try_out(neighbour.scenario, workstation());
+    EXPECT_TRUE(trial.fits()) << neighbour.name << ": " << trial.refusal;
+    fastest = std::max(fastest, trial.tokens_per_s);
+  }
+  EXPECT_GT(fastest, try_out(scenario, workstation()).tokens_per_s);
+}
+
+TEST(WhatIf, TellsWhatANeighbourLacks) {
+  Scenario scenario = scenario_of(tiny(), workstation());
+  scenario.config.offload.gpu_limit = 400'000'000;
+  for (TierFractions& fractions : scenario.choice.policy.fractions) fractions = {1, 0, 0};
+  EXPECT_THAT(try_out(scenario, workstation()).refusal,
+              testing::AllOf(HasSubstr("does not fit: gpu"), HasSubstr("more")));
+}
+
+TEST(Improvements, FitAndMakeItAsMuchFasterAsTheySay) {
+  const Scenario scenario = scenario_of(tiny(), workstation());
+  const Forecast now = forecast(scenario, workstation());
+  const std::vector<Improvement> found = improvements(scenario, now, workstation());
+  ASSERT_FALSE(found.empty()) << "a small model on a card of 24 GB has room for its state";
+  EXPECT_LE(found.size(), 3u);
+  double last = found.front().gain;
+  for (const auto& [neighbour, gain] : found) {
+    EXPECT_LE(gain, last);
+    last = gain;
+    EXPECT_THAT(changed_keys(scenario, neighbour.scenario), Not(IsEmpty()));
+    const Forecast then = forecast(neighbour.scenario, workstation());
+    EXPECT_NEAR(then.prediction.tokens_per_s() / now.prediction.tokens_per_s(), 1 + gain, 1e-9);
+  }
+}
+
+TEST(NearestFit, GivesBackWhatItNeedNotChange) {
+  const Scenario scenario = scenario_of(tiny(), workstation());
+  const auto fits = nearest_fit(scenario, run_limits(scenario.config, workstation()));
+  ASSERT_TRUE(fits);
+  EXPECT_EQ(changed_keys(scenario, *fits), "");
+}
+
+TEST(NearestFit, FindsAPlanForLessMemoryOfEitherKind) {
+  Scenario scenario = scenario_of(tiny(), workstation());
+  scenario.config.per_device_train_batch_size = 4;
+  for (TierFractions& fractions : scenario.choice.policy.fractions) fractions = {1, 0, 0};
+  TierLimits limits = run_limits(scenario.config, workstation());
+  const PlannedRun whole = plan_run(scenario.config, limits, scenario.choice, Proof::trusted);
+  for (const double share : {0.8, 0.5, 0.3}) {
+    limits.device_bytes =
+        static_cast<std::uint64_t>(share * static_cast<double>(whole.plan.tier_bytes[0]));
+    EXPECT_THROW(plan_run(scenario.config, limits, scenario.choice, Proof::trusted), OutOfMemory);
+    const auto fits = nearest_fit(scenario, limits);
+    ASSERT_TRUE(fits) << share;
+    EXPECT_NO_THROW(plan_run(fits->config, limits, fits->choice, Proof::verified)) << share;
+    EXPECT_THAT(changed_keys(scenario, *fits), Not(IsEmpty()));
+  }
+}
+
+TEST(NearestFit, FindsNoneWhereThereIsNone) {
+  const Scenario scenario = scenario_of(tiny(), workstation());
+  TierLimits limits = run_limits(scenario.config, workstation());
+  limits.device_bytes = 1000;
+  EXPECT_FALSE(nearest_fit(scenario, limits));
+}
+
+TEST(FastestScenario, IsNoSlowerThanWhatItBeganWithAndKeepsTheBatch) {
+  const Scenario start = scenario_of(tiny(), workstation());
+  const Scenario found = fastest_scenario(start, workstation());
+  EXPECT_GE(try_out(found, workstation()).tokens_per_s,
+            try_out(start, workstation()).tokens_per_s * (1 - 1e-9));
+  EXPECT_EQ(found.config.per_device_train_batch_size, start.config.per_device_train_batch_size);
+  EXPECT_EQ(found.config.gradient_accumulation_steps, start.config.gradient_accumulation_steps);
+}
+
+}  // namespace
+}  // namespace strata
