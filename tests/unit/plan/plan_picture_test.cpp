@@ -15,8 +15,8 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Drawn {
   explicit Drawn(const testing::ToyShape& shape = {}) : program(testing::make_toy_program(shape)) {
@@ -87,7 +87,7 @@ TEST(Occupancy, OfManyBinsIsThatOfFewWhereItIsTheMost) {
 
 TEST(PlanPicture, ShowsTiersLimitsLanesAndLegend) {
   const std::string text = Drawn().text();
-  EXPECT_THAT(text, testing::AllOf(HasSubstr("GPU memory in use"), HasSubstr("CPU memory in use"),
+  EXPECT_THAT(text, ::testing::AllOf(HasSubstr("GPU memory in use"), HasSubstr("CPU memory in use"),
                                    HasSubstr("GPU compute"), HasSubstr("NVMe write, state"),
                                    HasSubstr("the limit of 1.00 GiB lies above"),
                                    HasSubstr("backward"), HasSubstr("seconds")));
