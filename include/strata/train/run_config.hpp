@@ -25,6 +25,7 @@ enum class NonFinitePolicy : std::uint8_t {
 enum class KernelsKind : std::uint8_t { cpu, ref };
 
 struct OffloadConfig {
+  bool automatic = false;  // offload.auto: what is not set is searched for (auto_plan())
   // Per role; roles left out of the config keep host = 1.
   TierFractions weights, gradients, master, moment1, moment2, activations;
   std::vector<std::string> nvme_paths;
