@@ -33,13 +33,14 @@ void check_nvme_weights(const OffloadConfig& offload) {
 
 void check_nvme(const OffloadConfig& offload) {
   if (!offload.nvme_paths.empty()) return;
-  const std::array<std::pair<const char*, const TierFractions*>, 6> roles{
+  const std::array<std::pair<const char*, const TierFractions*>, 7> roles{
       {{"weights", &offload.weights},
        {"gradients", &offload.gradients},
        {"master", &offload.master},
        {"moment1", &offload.moment1},
        {"moment2", &offload.moment2},
-       {"activations", &offload.activations}}};
+       {"activations", &offload.activations},
+       {"saved", &offload.saved}}};
   for (const auto& [name, fractions] : roles) {
     if (fractions->nvme <= 0) continue;
     throw ConfigError(

@@ -130,6 +130,20 @@ ConfigKey accumulation_group(std::string name, auto field, std::string doc) {
       }};
 }
 
+ConfigKey keep_layers(std::string name, auto field, std::string doc) {
+  const IntegerRange range{.low = 0, .high = 1 << 16};
+  return {std::move(name), "all or " + describe(range), std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) {
+            const std::string text = value.text();
+            if (text != "all" && text.find_first_not_of("0123456789+-") != std::string::npos)
+              value.fail(fmt::format("'{}' is neither all nor a number", text));
+            field(config) = text == "all" ? all_layers : value.integer(range);
+          },
+          [=](const RunConfig& config) -> std::string {
+            return field(config) == all_layers ? "all" : fmt::format("{}", field(config));
+          }};
+}
+
 ConfigKey seed(std::string name, std::string doc) {
   return {std::move(name), "integer >= 0", std::move(doc),
           [](const ConfigValue& value, RunConfig& config) { config.seed = value.seed(); },
@@ -284,6 +298,8 @@ std::vector<ConfigKey> tier_keys() {
       tiers("offload.moment2", at(&O::moment2),
             "The second moment of adamw and adam; part of `offload.optimizer`."),
       tiers("offload.activations", at(&O::activations), "Activations at block boundaries."),
+      tiers("offload.saved", at(&O::saved),
+            "What the layers of `offload.keep_layers` keep for backward."),
   };
 }
 
@@ -309,7 +325,7 @@ std::vector<ConfigKey> offload_keys() {
       integer("offload.gradient_slots", at(&O::gradient_slots), slots,
               "Blocks of gradients on the device at once."),
       integer("offload.activation_slots", at(&O::activation_slots), slots,
-              "Boundary activations on the device at once."),
+              "Boundary activations, and saved layers, in flight on the device at once."),
       integer("offload.state_slots", at(&O::state_slots), slots,
               "Tiles of optimizer state in flight to and from NVMe."),
       integer("offload.staging_slots", at(&O::staging_slots), slots,
@@ -331,6 +347,10 @@ std::vector<ConfigKey> offload_keys() {
           "all of them: one (horizontal), all of a step (vertical), or a divisor of "
           "`gradient_accumulation_steps`. The boundary activations of a group are kept at once. "
           "The bits are the same; not for models with tied embeddings."),
+      keep_layers("offload.keep_layers", at(&O::keep_layers),
+                  "Decoder layers, spread evenly over the depth, that keep what backward needs of "
+                  "their forward, where `offload.saved` says; the others compute their forward "
+                  "again in backward. all: every one. The bits are the same."),
       word("offload.io_engine", at(&O::io_engine), {"auto", "uring", "threads"},
            "How NVMe is read and written."),
       integer("offload.io_queue_depth", at(&O::io_queue_depth), {.low = 1, .high = 4096},

@@ -24,9 +24,10 @@ std::vector<RecognisedKey> training_keys() {
        "the arguments are adam_beta1, adam_beta2, adam_epsilon, sgd_momentum and weight_decay"},
       {"optim_target_modules", off, "all weights are trained by one optimizer; remove it"},
       {"gradient_checkpointing", only_true,
-       "blocks are always recomputed from their boundary; set true or remove it"},
+       "offload.keep_layers says which layers are not computed again in backward; set true or "
+       "remove it"},
       {"gradient_checkpointing_kwargs", off,
-       "blocks are always recomputed from their boundary; remove it"},
+       "offload.keep_layers says which layers are not computed again in backward; remove it"},
       {"average_tokens_across_devices", only_true,
        "the loss is always divided by the trained tokens of all ranks; set true or remove it"},
       {"label_smoothing_factor", off, "the loss is plain cross-entropy; set 0"},

@@ -31,10 +31,10 @@ This page is made from the table that the parser walks;
 constexpr const char* tier_tables = R"(
 ## Tier tables
 
-`offload.weights`, `gradients`, `master`, `moment1`, `moment2` and `activations` say which fraction
-of the bytes of that state lives on which tier. `offload.optimizer` sets `master`, `moment1` and
-`moment2` at once; one of them named by itself wins over it. A role that is not named lives in host
-memory (`cpu`).
+`offload.weights`, `gradients`, `master`, `moment1`, `moment2`, `activations` and `saved` say which
+fraction of the bytes of that state lives on which tier. `offload.optimizer` sets `master`,
+`moment1` and `moment2` at once; one of them named by itself wins over it. A role that is not named
+lives in host memory (`cpu`), `saved` on the device (`gpu`).
 
 | written | gpu | cpu | nvme | why |
 |---|---|---|---|---|

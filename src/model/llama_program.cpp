@@ -78,6 +78,7 @@ void declare_state(const LlamaDeclaration& model, Program& program, int micro_ba
 void declare_training(const LlamaDeclaration& model, Program& program, Sequence& sequence,
                       int micro_batches, const ProgramVariant& variant) {
   check_groups(model, micro_batches, variant.accumulation_group);
+  ensure(variant.kept_layers >= 0);
   for (int first = 0; first < micro_batches; first += variant.accumulation_group)
     declare_group(model, program, sequence, first, variant);
 }

@@ -6,6 +6,19 @@
 #include "strata/core/error.hpp"
 
 namespace strata {
+namespace {
+
+SlotPurpose device_slots(Role role) {
+  if (role == Role::activation) return SlotPurpose::device_activation;
+  return role == Role::saved ? SlotPurpose::device_saved : SlotPurpose::device_activation_gradient;
+}
+
+SlotPurpose host_slots(Role role) {
+  return role == Role::saved ? SlotPurpose::host_saved : SlotPurpose::host_activation;
+}
+
+}  // namespace
+
 Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
                  const Sequence& sequence)
     : program_(program),
@@ -147,15 +160,11 @@ Region Emitter::activation_on_device(ShardId shard) {
   const Shard& s = program_.shard(shard);
   const auto bytes = static_cast<std::uint64_t>(s.bytes());
   if (stays_on_device(shard)) return layout_.home(shard, 0);
-  SlotRing& ring =
-      layout_.ring(s.role == Role::activation ? SlotPurpose::device_activation
-                                              : SlotPurpose::device_activation_gradient,
-                   bytes);
+  SlotRing& ring = layout_.ring(device_slots(s.role), bytes);
   if (const Region held = ring.find(what, bytes); held.bytes > 0) return held;
   ensure(layout_.has_home(shard) && kept_.contains(shard));
   Region source = layout_.home(shard, 0);
-  if (source.tier == Tier::nvme)
-    source = tile_on_host(what, SlotPurpose::host_activation, Group::step);
+  if (source.tier == Tier::nvme) source = tile_on_host(what, host_slots(s.role), Group::step);
   const Region slot = ring.take(what, bytes, in_use_);
   transfer(what, source, slot, Group::step);
   return slot;
@@ -177,9 +186,7 @@ Region Emitter::produced_on_device(ShardId shard) {
   const auto bytes = static_cast<std::uint64_t>(s.bytes());
   if (s.role == Role::metric) return metric(shard, Tier::device);
   if (stays_on_device(shard)) return layout_.home(shard, 0);
-  const SlotPurpose purpose = s.role == Role::activation ? SlotPurpose::device_activation
-                                                         : SlotPurpose::device_activation_gradient;
-  return layout_.ring(purpose, bytes).take(what, bytes, in_use_);
+  return layout_.ring(device_slots(s.role), bytes).take(what, bytes, in_use_);
 }
 
 bool Emitter::stays_on_device(ShardId shard) const {
@@ -193,6 +200,7 @@ void Emitter::settle(const Operand& operand) {
         program_.world == 1 ? operand.region : sum_over_ranks(operand.what.shard, operand.region));
   switch (program_.shard(operand.what.shard).role) {
     case Role::activation:
+    case Role::saved:
       return keep_activation(operand);
     case Role::metric:
       return fetch_metric(operand);
@@ -206,7 +214,8 @@ void Emitter::keep_activation(const Operand& operand) {
   const Region home = layout_.home(operand.what.shard, 0);
   if (home.tier == Tier::device) return;
   if (home.tier == Tier::host) return transfer(operand.what, operand.region, home, Group::step);
-  const Region staged = tile_slot(operand.what, SlotPurpose::host_activation);
+  const SlotPurpose staging = host_slots(program_.shard(operand.what.shard).role);
+  const Region staged = tile_slot(operand.what, staging);
   transfer(operand.what, operand.region, staged, Group::step);
   transfer(operand.what, staged, home, Group::step);
 }

@@ -16,6 +16,7 @@ constexpr std::uint64_t memory_alignment = 4096;  // serves direct I/O and every
 
 constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role::moment1,
                                 Role::moment2};
+constexpr Role kept_roles[] = {Role::activation, Role::saved};
 
 std::string_view purpose_name(SlotPurpose purpose) {
   switch (purpose) {
@@ -25,6 +26,8 @@ std::string_view purpose_name(SlotPurpose purpose) {
       return "gradient slots";
     case SlotPurpose::device_activation:
       return "activation slots";
+    case SlotPurpose::device_saved:
+      return "saved slots";
     case SlotPurpose::device_activation_gradient:
       return "activation gradients";
     case SlotPurpose::device_input:
@@ -61,6 +64,8 @@ std::string_view purpose_name(SlotPurpose purpose) {
       return "contribution staging";
     case SlotPurpose::host_activation:
       return "activation staging";
+    case SlotPurpose::host_saved:
+      return "saved staging";
   }
   return "?";
 }
@@ -137,8 +142,11 @@ Layout::Layout(const Program& program, const TierLimits& limits, const Policy& p
       homes_(program.shards.size()),
       drive_end_(limits.drive_bytes.size(), 0) {
   measure_tiles();
-  for (Role role : tiled_roles) assign_role(role, policy.fractions[static_cast<std::size_t>(role)]);
-  assign_activations();
+  const auto fractions = [&](Role role) {
+    return policy.fractions[static_cast<std::size_t>(role)];
+  };
+  for (Role role : tiled_roles) assign_role(role, fractions(role));
+  for (Role role : kept_roles) assign_kept(role, fractions(role));
 }
 
 void Layout::measure_tiles() {
@@ -184,35 +192,35 @@ void Layout::place_tiles(ShardId shard) {
   }
 }
 
-// An activation needs a home only when something later than the next segment reads it; its block
-// decides the tier, and memory is shared among activations that are not live together.
-void Layout::assign_activations() {
-  const auto& fractions = policy_.fractions[static_cast<std::size_t>(Role::activation)];
+// What forward keeps for backward needs a home only when something later than the next segment
+// reads it; its block decides the tier, and memory is shared among shards that are not live
+// together.
+void Layout::assign_kept(Role role, const TierFractions& fractions) {
   Spread spread({fractions.device, fractions.host, fractions.nvme});
   std::map<int, Tier> tier_of_block;
   for (const Shard& shard : program_.shards) {
-    if (shard.role != Role::activation || tier_of_block.contains(shard.block)) continue;
+    if (shard.role != role || tier_of_block.contains(shard.block)) continue;
     tier_of_block[shard.block] =
         static_cast<Tier>(spread.next(static_cast<std::uint64_t>(shard.bytes())));
   }
-  for (const Sequence& sequence : program_.sequences) place_activations(sequence, tier_of_block);
+  for (const Sequence& sequence : program_.sequences) place_kept(role, sequence, tier_of_block);
 }
 
-void Layout::place_activations(const Sequence& sequence, const std::map<int, Tier>& tier_of_block) {
+void Layout::place_kept(Role role, const Sequence& sequence,
+                        const std::map<int, Tier>& tier_of_block) {
   const auto [first, last] = Lifetimes(program_, sequence);
   std::map<std::pair<Tier, std::uint64_t>, std::vector<Region>> free;
   for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
     for (const Use& use : program_.segment(sequence.segments[at]).uses) {
       const Shard& shard = program_.shard(use.shard);
-      if (shard.role != Role::activation || last[shard.id.index()] <= first[shard.id.index()] + 1)
-        continue;
+      if (shard.role != role || last[shard.id.index()] <= first[shard.id.index()] + 1) continue;
       const Tier tier = tier_of_block.at(shard.block);
       const auto bytes = static_cast<std::uint64_t>(shard.bytes());
       auto& pool = free[{tier, bytes}];
       if (at == first[shard.id.index()] && homes_[shard.id.index()].empty()) {
         if (pool.empty()) {
           pool.push_back(allocate(tier, bytes));
-          add_home_usage(Role::activation, tier, bytes);
+          add_home_usage(role, tier, bytes);
         }
         tiers_[shard.id.index()] = {tier};
         homes_[shard.id.index()] = {pool.back()};
@@ -273,7 +281,9 @@ int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
     case SlotPurpose::device_reduced:
       return whole_block_slots(policy_.gradient_slots, Role::gradient, purpose, bytes);
     case SlotPurpose::device_activation:
+    case SlotPurpose::device_saved:
     case SlotPurpose::host_activation:
+    case SlotPurpose::host_saved:
       return policy_.activation_slots;
     case SlotPurpose::device_activation_gradient:
       return std::max(2, most_live(Role::activation_gradient, bytes));
@@ -380,11 +390,11 @@ void Layout::add_usage(const std::string& name, Tier tier, std::uint64_t bytes) 
   found->bytes[static_cast<std::size_t>(tier)] += align_up(bytes, memory_alignment);
 }
 
-// Loading and saving move one tile at a time through these.
+// Loading and saving move one tile of model state at a time through these.
 void Layout::reserve_transfer(Plan& plan) {
   std::uint64_t bytes = 0;
   for (const Shard& shard : program_.shards)
-    if (has_home(shard.id))
+    if (has_home(shard.id) && std::ranges::find(kept_roles, shard.role) == std::end(kept_roles))
       bytes = std::max(bytes, static_cast<std::uint64_t>(program_.tile_bytes(shard.id, 0)));
   if (bytes > 0)
     plan.transfer = fixed("load and save", Tier::host, align_up(bytes, memory_alignment));

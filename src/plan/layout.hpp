@@ -19,6 +19,7 @@ enum class SlotPurpose : std::uint8_t {
   device_weight,
   device_contribution,
   device_activation,
+  device_saved,
   device_activation_gradient,
   device_input,
   device_gradient_tile,
@@ -37,6 +38,7 @@ enum class SlotPurpose : std::uint8_t {
   host_moment2,
   host_contribution,
   host_activation,
+  host_saved,
 };
 
 // Equal slots taken round robin, with what each holds now.
@@ -94,8 +96,8 @@ class Layout {
 
  private:
   void assign_role(Role role, const TierFractions& fractions);
-  void assign_activations();
-  void place_activations(const Sequence& sequence, const std::map<int, Tier>& tier_of_block);
+  void assign_kept(Role role, const TierFractions& fractions);
+  void place_kept(Role role, const Sequence& sequence, const std::map<int, Tier>& tier_of_block);
   void place_tiles(ShardId shard);
   void reserve_transfer(Plan& plan);
   Region allocate(Tier tier, std::uint64_t bytes);

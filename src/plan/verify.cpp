@@ -33,13 +33,15 @@ void check_tiers(const Plan& plan, std::vector<Violation>& found) {
       complain(found, fmt::format("drive {} exceeds its limit", drive));
 }
 
-// Homes of model state and slots of pools may not share bytes; activations share homes by design.
+// Homes of model state and slots of pools may not share bytes; what forward keeps for backward
+// shares homes by design.
 void check_homes(const Program& program, const Plan& plan, std::vector<Violation>& found) {
   std::vector<std::pair<Region, std::string>> fixed;
   for (const Shard& shard : program.shards) {
     for (const Region& home : plan.homes[shard.id.index()]) {
       check_bounds(plan, home, fmt::format("the home of '{}'", shard.name), found);
-      if (shard.role != Role::activation) fixed.emplace_back(home, shard.name);
+      if (shard.role != Role::activation && shard.role != Role::saved)
+        fixed.emplace_back(home, shard.name);
     }
   }
   for (const SlotPool& pool : plan.pools)

@@ -91,7 +91,7 @@ void add_variant(KeyLine& line, const PlanChoice& from, const PlanChoice& to) {
   line.add("offload.streamed_updates", from.policy.streamed_updates, to.policy.streamed_updates);
   line.add("offload.accumulation_group", from.variant.accumulation_group,
            to.variant.accumulation_group);
-  line.add("offload.kept_layers", from.variant.kept_layers, to.variant.kept_layers);
+  line.add("offload.keep_layers", from.variant.kept_layers, to.variant.kept_layers);
 }
 
 // "tier cpu needs ..." of a refusal as "cpu: 12 GiB".

@@ -73,6 +73,15 @@ void declare_training(const RunConfig& config, const Model& model, const Program
   program.sequences.push_back(std::move(train));
 }
 
+void check_kept_layers(const RunConfig& config, const HfConfig& hf) {
+  const std::int64_t kept = config.offload.keep_layers;
+  if (kept <= hf.num_hidden_layers || kept == all_layers) return;
+  throw ConfigError(
+      fmt::format("offload.keep_layers is {}, but the model has num_hidden_layers {}: give at most "
+                  "that many, or all",
+                  kept, hf.num_hidden_layers));
+}
+
 void declare_evaluation(const Model& model, Program& program) {
   Sequence eval{"eval", {}};
   model.declare_score(program, eval, 0);
@@ -114,6 +123,7 @@ Policy make_policy(const RunConfig& config) {
   set(Role::moment1, offload.moment1);
   set(Role::moment2, offload.moment2);
   set(Role::activation, offload.activations);
+  set(Role::saved, offload.saved);
   policy.weight_slots = offload.weight_slots;
   policy.gradient_slots = offload.gradient_slots;
   policy.activation_slots = offload.activation_slots;
@@ -152,6 +162,7 @@ void make_model(const RunConfig& config, PlannedRun& run) {
   if (config.cutoff_len > hf.max_position_embeddings)
     throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
                                   config.cutoff_len, hf.max_position_embeddings));
+  check_kept_layers(config, hf);
   const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
                            config.cutoff_len * config.per_device_train_batch_size, 0};
   run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
@@ -188,7 +199,8 @@ ProgramVariant program_variant(const RunConfig& config) {
         fmt::format("offload.accumulation_group: {} does not divide gradient_accumulation_steps: "
                     "{}: groups are of one size. Set a divisor, horizontal or vertical",
                     group, all));
-  return {.accumulation_group = static_cast<int>(group == 0 ? all : group)};
+  return {.accumulation_group = static_cast<int>(group == 0 ? all : group),
+          .kept_layers = static_cast<int>(config.offload.keep_layers)};
 }
 
 OptimizerConfig optimizer_config(const RunConfig& config) {

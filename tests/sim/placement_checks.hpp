@@ -38,9 +38,25 @@ class PlacementChecks {
     RunConfig config = config_;
     OffloadConfig& o = config.offload;
     for (TierFractions* role :
-         {&o.weights, &o.gradients, &o.master, &o.moment1, &o.moment2, &o.activations})
+         {&o.weights, &o.gradients, &o.master, &o.moment1, &o.moment2, &o.activations, &o.saved})
       *role = tier;
     return config;
+  }
+
+  // Layers that keep their insides, on one tier or spread over all.
+  void layers_kept() const {
+    RunConfig config = config_;
+    for (const TierFractions saved : {TierFractions{1, 0, 0}, TierFractions{0, 1, 0},
+                                      TierFractions{0, 0, 1}, TierFractions{0.4, 0.3, 0.3}})
+      for (const std::int64_t kept : {std::int64_t{1}, all_layers}) {
+        config.offload.saved = saved;
+        config.offload.keep_layers = kept;
+        const std::string what = "keeps " + std::to_string(kept) + " on gpu " +
+                                 std::to_string(saved.device) + " cpu " +
+                                 std::to_string(saved.host);
+        expect_plain_bits(config, {}, what);
+        expect_plain_bits(config, {ExecutionMode::seeded, 7, Poison::on}, what);
+      }
   }
 
   // Without clipping, updates that run during backward against those that run after it.

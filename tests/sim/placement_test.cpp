@@ -85,6 +85,8 @@ TEST_P(Placement, NeverChangesABitWithEverythingInOneTier) {
   }
 }
 
+TEST_P(Placement, NeverChangesABitWhetherLayersAreKeptOrComputedAgain) { checks().layers_kept(); }
+
 TEST_P(Placement, NeverChangesABitWhetherUpdatesRunDuringOrAfterBackward) {
   checks().updates_during_backward(200, rounds(6, 2));
 }

@@ -168,6 +168,8 @@ void place_randomly(RunConfig& config, std::uint64_t seed) {
   offload.moment1 = of(Role::moment1);
   offload.moment2 = of(Role::moment2);
   offload.activations = of(Role::activation);
+  offload.saved = of(Role::saved);
+  offload.keep_layers = static_cast<std::int64_t>(PhiloxStream(seed, 101).next_below(4));
   offload.weight_slots = policy.weight_slots;
   offload.gradient_slots = policy.gradient_slots;
   offload.activation_slots = policy.activation_slots;

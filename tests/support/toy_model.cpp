@@ -29,10 +29,22 @@ void embed(const SegmentViews& v) {
         at(weight, static_cast<std::size_t>(tokens[i % count]) * 31 + i) + 0.001f * mean(weight);
 }
 
+// What backward would have to compute again is the input, here kept three times over.
+void save(std::span<const float> in, std::span<float> saved) {
+  for (std::size_t i = 0; i < saved.size(); ++i) saved[i] = at(in, i);
+}
+
+// The mean of the kept input, which is another if any copy was hurt.
+float mean_of_saved(std::span<const float> saved) {
+  const std::size_t n = saved.size() / 3;
+  return mean(saved.first(n)) + (mean(saved.subspan(n, n)) - mean(saved.last(n)));
+}
+
 void layer(const SegmentViews& v) {
   const auto weight = floats(v.uses[0]), in = floats(v.uses[1]), out = floats(v.uses[2]);
   const float shift = 0.01f * mean(weight);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = 0.5f * in[i] + at(weight, i) + shift;
+  if (v.uses.size() > 3) save(in, floats(v.uses[3]));
 }
 
 void contribution(std::span<float> out, std::span<const float> dy, float seed) {
@@ -68,7 +80,8 @@ void backward(const SegmentViews& v) {
   const auto weight = floats(v.uses[0]), in = floats(v.uses[1]), dy = floats(v.uses[2]),
              dx = floats(v.uses[3]);
   for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = 0.5f * dy[i] + 1e-3f * at(weight, i);
-  contribution(floats(v.uses[4]), dy, mean(in));
+  const bool kept = v.uses.size() > 5;
+  contribution(floats(v.uses[4]), dy, kept ? mean_of_saved(floats(v.uses[5])) : mean(in));
 }
 
 void backward_embedding(const SegmentViews& v) {

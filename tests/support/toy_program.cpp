@@ -32,6 +32,7 @@ class Builder {
  private:
   int num_blocks() const { return shape_.layers + 2; }
   int head() const { return shape_.layers + 1; }
+  bool keeps(int block) const { return block > 0 && block > shape_.layers - shape_.kept_layers; }
   std::int64_t elements(int block) const {
     if (block == 0) return shape_.embedding_elements;
     return block == head() ? 128 : shape_.layer_elements;
@@ -68,7 +69,7 @@ class Builder {
   struct MicroBatch {
     int index;
     ShardId input, loss;
-    std::vector<ShardId> acts, grads;  // by block
+    std::vector<ShardId> acts, grads, saved;  // by block; of layers that keep nothing: invalid
   };
 
   MicroBatch micro_batch(int m) {
@@ -77,10 +78,13 @@ class Builder {
                      add(Role::input, -1, m, DType::i32, 3 * shape_.tokens),
                      add(Role::metric, head(), m, DType::f64, 1),
                      {},
+                     {},
                      {}};
     for (int block = 0; block < head(); ++block) {
       added.acts.push_back(add(Role::activation, block, m, DType::f32, count));
       added.grads.push_back(add(Role::activation_gradient, block, m, DType::f32, count));
+      added.saved.push_back(keeps(block) ? add(Role::saved, block, m, DType::f32, 3 * count)
+                                         : ShardId{});
     }
     return added;
   }
@@ -97,10 +101,10 @@ class Builder {
 
   void forward(const MicroBatch& m, int b) {
     const ShardId before = b == 0 ? m.input : at(m.acts, b - 1);
-    segment(train_, SegmentKind::forward, b, m.index,
-            {{at(weights_, b), Access::read},
-             {before, Access::read},
-             {at(m.acts, b), Access::produce}});
+    std::vector<Use> uses{
+        {at(weights_, b), Access::read}, {before, Access::read}, {at(m.acts, b), Access::produce}};
+    if (keeps(b)) uses.push_back({at(m.saved, b), Access::produce});
+    segment(train_, SegmentKind::forward, b, m.index, uses);
   }
 
   void loss(const MicroBatch& m) {
@@ -123,12 +127,13 @@ class Builder {
                      {{m.input, Access::read},
                       {at(m.grads, 0), Access::read},
                       {at(gradients_, 0), Access::accumulate}});
-    segment(train_, SegmentKind::backward, b, m.index,
-            {{at(weights_, b), Access::read},
-             {at(m.acts, b - 1), Access::read},
-             {at(m.grads, b), Access::read},
-             {at(m.grads, b - 1), Access::produce},
-             {at(gradients_, b), Access::accumulate}});
+    std::vector<Use> uses{{at(weights_, b), Access::read},
+                          {at(m.acts, b - 1), Access::read},
+                          {at(m.grads, b), Access::read},
+                          {at(m.grads, b - 1), Access::produce},
+                          {at(gradients_, b), Access::accumulate}};
+    if (keeps(b)) uses.push_back({at(m.saved, b), Access::read});
+    segment(train_, SegmentKind::backward, b, m.index, uses);
   }
 
   void optimizer() {

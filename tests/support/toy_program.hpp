@@ -17,6 +17,7 @@ struct ToyShape {
   int layers = 4;
   int micro_batches = 1;
   int group = 1;                        // micro-batches that pass each block together
+  int kept_layers = 0;                  // the last so many save what backward needs
   std::int64_t layer_elements = 10000;  // no multiple of a tile
   std::int64_t embedding_elements = 30000;
   std::int64_t tokens = 64, hidden = 16;

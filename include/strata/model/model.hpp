@@ -80,7 +80,8 @@ class Model : public SegmentRunner {
   // block by block, in each block the micro-batches of the group in ascending order. So every
   // gradient is summed in the order of micro-batches, whatever the group. Throws ConfigError when
   // groups do not divide the micro-batches, and for groups of several with a tied head, which adds
-  // to the embedding's gradient as well: there the group would change the order of the sum.
+  // to the embedding's gradient as well: there the group would change the order of the sum. Kept
+  // layers save what their backward reads (Role::saved); of more than there are, all do.
   virtual void declare_training(Program& program, Sequence& sequence, int micro_batches,
                                 const ProgramVariant& variant) const = 0;
   // Adds the shards and segments of one micro-batch's evaluation, and appends them to `sequence`.

@@ -14,6 +14,7 @@
 // bytes are per rank.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -168,6 +169,13 @@ struct TierFractions {
   double device = 0, host = 1, nvme = 0;
 };
 
+// All in host memory, but what is saved for backward on the device.
+constexpr std::array<TierFractions, num_roles> default_fractions() {
+  std::array<TierFractions, num_roles> fractions{};
+  fractions[static_cast<std::size_t>(Role::saved)] = {1, 0, 0};
+  return fractions;
+}
+
 enum class UpdateOrder : std::uint8_t {
   after_backward,   // after the norm, as gradients arrived; the next step begins when all are done
   deferred,         // after the norm, in the order of next use; runs on into the next forward
@@ -175,11 +183,11 @@ enum class UpdateOrder : std::uint8_t {
 };
 
 struct Policy {
-  std::array<TierFractions, num_roles>
-      fractions;             // weight, gradient, master, moments and activation are used
+  // Of weight, gradient, master, moments, activation and saved; others are not looked at.
+  std::array<TierFractions, num_roles> fractions = default_fractions();
   int weight_slots = 2;      // per size class, whole blocks on the device
   int gradient_slots = 2;    // contributions, whole blocks on the device
-  int activation_slots = 3;  // boundary activations in flight on the device
+  int activation_slots = 3;  // in flight on the device: boundary activations, and saved shards
   int state_slots = 4;  // tiles of optimizer state in host memory on their way from and to NVMe
                         // (sets of all roles)
   int staging_slots =

@@ -82,7 +82,7 @@ struct Use {
 
 enum class SegmentKind : std::uint8_t {
   forward,   // block output from its input
-  backward,  // gradients of a block, its forward recomputed from the boundary activation
+  backward,  // gradients of a block; its forward is recomputed from the boundary, or was saved
   loss,      // head block: loss, and its gradients in the same pass over chunks of tokens
   score,     // head block: loss only
   norm,      // global gradient norm, clip factor, non-finite check

@@ -22,8 +22,8 @@ std::vector<ExpectedTensor> expected_tensors(const Model& model);
 // When tiles are updated, as the config asks or as early as it allows. Throws ConfigError when what
 // it asks for contradicts its clipping or its non-finite policy.
 UpdateOrder update_order(const RunConfig& config);
-// The order of micro-batches that the config asks for. Throws ConfigError when its groups do not
-// divide gradient_accumulation_steps.
+// The order of micro-batches and the kept layers that the config asks for. Throws ConfigError when
+// its groups do not divide gradient_accumulation_steps.
 ProgramVariant program_variant(const RunConfig& config);
 // Throws ConfigError when a split master is asked for without bf16 compute, or a momentum of an
 // optimizer that has none.

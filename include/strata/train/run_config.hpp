@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,10 +25,13 @@ enum class NonFinitePolicy : std::uint8_t {
 
 enum class KernelsKind : std::uint8_t { cpu, ref };
 
+inline constexpr std::int64_t all_layers = std::numeric_limits<int>::max();
+
 struct OffloadConfig {
   bool automatic = false;  // offload.auto: what is not set is searched for (auto_plan())
   // Per role; roles left out of the config keep host = 1.
   TierFractions weights, gradients, master, moment1, moment2, activations;
+  TierFractions saved{1, 0, 0};  // of kept layers; gpu = 1 when left out
   std::vector<std::string> nvme_paths;
   std::vector<double> nvme_weights;  // relative bandwidth, one per path; empty: all alike
   std::optional<std::uint64_t> gpu_limit, cpu_limit;
@@ -37,6 +41,7 @@ struct OffloadConfig {
   std::string update_order = "auto";    // auto | after_backward | deferred | during_backward
   double streamed_updates = 0;          // fraction of what is updated off the device
   std::int64_t accumulation_group = 1;  // micro-batches; 0: all of a step
+  std::int64_t keep_layers = 0;         // layers not recomputed in backward; all_layers
   std::string io_engine = "auto";       // auto | uring | threads
   int io_queue_depth = 32;
   double io_stall_seconds = 30;

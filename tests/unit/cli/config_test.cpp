@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "strata/core/error.hpp"
@@ -242,6 +243,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadValue{"zero_optimization: {offload_param: {device: cpu}}",
                              "use offload.weights"},
                     BadValue{"zero_optimization: {overlap_comm: true}", "only stage is read"},
+                    BadValue{"offload.keep_layers: -1", "is not an integer >= 0"},
+                    BadValue{"offload.keep_layers: some", "'some' is neither all nor a number"},
                     BadValue{"kernels: gpu", "'gpu' is not one of cpu, ref"},
                     BadValue{"dataset: {a: b}", "expected a list"},
                     BadValue{"warmup_steps: 1.5", "neither a whole number"},
@@ -301,6 +304,20 @@ TEST(Config, ReadsAccumulationGroupsAsWordsAndNumbers) {
   EXPECT_EQ(resolved_group(""), "horizontal");
   for (const char* text : {"horizontal", "vertical", "2"})
     EXPECT_EQ(resolved_group(steps + text), text);
+}
+
+TEST(Config, ReadsKeptLayersAsANumberOrAll) {
+  const auto kept = [](const std::string& yaml) {
+    return program_variant(parse(yaml)).kept_layers;
+  };
+  EXPECT_EQ(kept(""), 0);
+  EXPECT_EQ(kept("offload.keep_layers: 12"), 12);
+  EXPECT_EQ(kept("offload.keep_layers: all"), all_layers);
+  const RunConfig config = parse("offload.keep_layers: all");
+  const auto entry =
+      std::ranges::find(config.resolved, "offload.keep_layers", &RunConfig::Origin::key);
+  ASSERT_NE(entry, config.resolved.end());
+  EXPECT_EQ(entry->value, "all");
 }
 
 TEST(Config, UpdatesDuringBackwardWhereNothingForbidsIt) {

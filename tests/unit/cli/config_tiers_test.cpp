@@ -49,13 +49,15 @@ TEST(TierTable, LetsARoleNamedByItselfWinInEitherOrder) {
 TEST(TierTable, ReadsEachRoleIntoItsOwnField) {
   const OffloadConfig offload = parse(
       "offload.weights: {gpu: 0.1}\noffload.gradients: {gpu: 0.2}\noffload.master: {gpu: 0.3}\n"
-      "offload.moment1: {gpu: 0.4}\noffload.moment2: {gpu: 0.5}\noffload.activations: {gpu: 0.6}");
+      "offload.moment1: {gpu: 0.4}\noffload.moment2: {gpu: 0.5}\noffload.activations: {gpu: 0.6}\n"
+      "offload.saved: {gpu: 0.7}");
   expect(offload.weights, 0.1, 0.9, 0);
   expect(offload.gradients, 0.2, 0.8, 0);
   expect(offload.master, 0.3, 0.7, 0);
   expect(offload.moment1, 0.4, 0.6, 0);
   expect(offload.moment2, 0.5, 0.5, 0);
   expect(offload.activations, 0.6, 0.4, 0);
+  expect(offload.saved, 0.7, 0.3, 0);
 }
 
 TEST(TierTable, GivesTheRemainderToTheNextSlowerTier) {

@@ -66,6 +66,7 @@ TEST(Plan, VerifiesForRandomPlacementsAndSlotCounts) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     const ToyShape shape{.layers = 1 + static_cast<int>(seed % 5),
                          .micro_batches = 1 + static_cast<int>(seed % 3),
+                         .kept_layers = static_cast<int>(seed % 7),
                          .tied = seed % 2 == 0};
     const Program program = make_toy_program(shape);
     Policy policy = random_policy(seed);

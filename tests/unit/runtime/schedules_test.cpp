@@ -25,10 +25,11 @@ using testing::Trajectory;
 
 constexpr int micro_batches = 4;
 
-Program program_of(int group, ToyUpdate update = ToyUpdate::produces_weight) {
+Program program_of(int group, ToyUpdate update = ToyUpdate::produces_weight, int kept_layers = 0) {
   return make_toy_program({.layers = 2,
                            .micro_batches = micro_batches,
                            .group = group,
+                           .kept_layers = kept_layers,
                            .layer_elements = 5000,
                            .embedding_elements = 9000,
                            .tokens = 32,
@@ -60,15 +61,16 @@ class Schedules : public ::testing::TestWithParam<ExecutionMode> {
  protected:
   // What `policies` give for the program is what the horizontal one gives on plain vectors.
   template <typename MakePolicy>
-  void expect_plain_bits(int group, ToyUpdate update, int count, MakePolicy make_policy) {
-    const Program plain = program_of(1, update), program = program_of(group, update);
+  void expect_plain_bits(int group, ToyUpdate update, int count, MakePolicy make_policy,
+                         int kept_layers = 0) {
+    const Program plain = program_of(1, update), program = program_of(group, update, kept_layers);
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(count); ++seed) {
       const Policy policy = make_policy(seed);
       ToyRunOptions options = options_for(policy);
       const Trajectory expected = run_plainly(plain, options);
       options.executor = {GetParam(), seed, Poison::on};
       EXPECT_TRUE(run(program, policy, options, seed) == expected)
-          << "group " << group << ", seed " << seed;
+          << "group " << group << ", kept " << kept_layers << ", seed " << seed;
     }
   }
 };
@@ -102,6 +104,12 @@ TEST_P(Schedules, GiveThePlainBitsWithUpdatesThatPassThroughTheDevice) {
       policy.streamed_updates = seed % 2 == 0 ? 1 : 0.5;
       return policy;
     });
+}
+
+TEST_P(Schedules, GiveThePlainBitsWithLayersThatKeepTheirInsides) {
+  for (const int group : {1, micro_batches})
+    for (const int kept : {1, 2})
+      expect_plain_bits(group, ToyUpdate::produces_weight, rounds(2, 1), random_schedule, kept);
 }
 
 }  // namespace

@@ -64,6 +64,36 @@ TEST(PlannedRun, PlansNoSecondMomentForAnOptimizerWithout) {
   EXPECT_EQ(bytes_per_parameter(run, Role::moment2), 0);
 }
 
+std::uint64_t bytes_on(const PlannedRun& run, const std::string& name, Tier tier) {
+  for (const Usage& usage : run.plan.usage)
+    if (usage.name == name) return usage.bytes[static_cast<std::size_t>(tier)];
+  return 0;
+}
+
+TEST(PlannedRun, KeepsLayersWhereTheConfigSays) {
+  RunConfig config = config_for("tiny");  // three layers
+  EXPECT_EQ(bytes_on(plan_run(config, Purpose::train), "saved", Tier::device), 0u);
+  config.offload.keep_layers = 1;
+  const std::uint64_t one = bytes_on(plan_run(config, Purpose::train), "saved", Tier::device);
+  EXPECT_GT(one, 0u);
+  config.offload.keep_layers = all_layers;
+  EXPECT_EQ(bytes_on(plan_run(config, Purpose::train), "saved", Tier::device), 3 * one);
+  config.offload.saved = {0, 1, 0};
+  const PlannedRun offloaded = plan_run(config, Purpose::train);
+  EXPECT_EQ(bytes_on(offloaded, "saved", Tier::device), 0u);
+  EXPECT_EQ(bytes_on(offloaded, "saved", Tier::host), 3 * one);
+  config.evaluate = true;
+  EXPECT_EQ(bytes_on(plan_run(config, Purpose::evaluate), "saved", Tier::host), 0u);
+}
+
+TEST(PlannedRun, RefusesToKeepMoreLayersThanThereAre) {
+  RunConfig config = config_for("tiny");
+  config.offload.keep_layers = 3;
+  EXPECT_NO_THROW(plan_run(config, Purpose::train));
+  config.offload.keep_layers = 4;
+  EXPECT_THROW(plan_run(config, Purpose::train), ConfigError);
+}
+
 TEST(PlannedRun, RefusesASplitMasterWithFp32Compute) {
   RunConfig config = config_for("tiny");
   config.optimizer_master = MasterFormat::split;
