@@ -142,10 +142,15 @@ class MemoryEstimate {
   }
 
   void boundary_slots() {
-    const auto slots =
-        static_cast<double>(outline_.activation_slot) * policy_.activation_slots;
-    on(bytes_, Tier::device) += slots + static_cast<double>(outline_.passing_slots);
-    if (outline_.boundary_demand(policy_).nvme_written > 0) on(bytes_, Tier::host) += slots;
+    const BoundaryDemand& demand = outline_.boundary_demand(policy_);
+    const auto slots = [&](std::uint64_t slot) {
+      return static_cast<double>(slot) * policy_.activation_slots;
+    };
+    on(bytes_, Tier::device) +=
+        slots(outline_.activation_slot) + static_cast<double>(outline_.passing_slots);
+    if (demand.saved_off_device) on(bytes_, Tier::device) += slots(outline_.saved_slot);
+    if (demand.activations_on_nvme) on(bytes_, Tier::host) += slots(outline_.activation_slot);
+    if (demand.saved_on_nvme) on(bytes_, Tier::host) += slots(outline_.saved_slot);
   }
 
   const StepOutline& outline_;

@@ -19,6 +19,8 @@ void settle(TierFractions& f) {
   f.host = rounded(1 - f.device - f.nvme);
 }
 
+bool is_boundary(Role role) { return role == Role::activation || role == Role::saved; }
+
 std::size_t index(Role role) { return static_cast<std::size_t>(role); }
 
 }  // namespace
@@ -27,13 +29,13 @@ PlacementMoves::PlacementMoves(const StepOutline& outline, const SearchSpace& sp
                                bool has_drives)
     : outline_(outline), engines_(space.engines) {
   const auto is_free = [&](Role role) {
-    const bool exists = role == Role::activation ? !outline.boundaries.empty()
-                                                 : outline.roles[index(role)].bytes > 0;
+    const bool exists = is_boundary(role) ? outline.has_boundaries(role)
+                                          : outline.roles[index(role)].bytes > 0;
     return space.placement && exists && !std::ranges::count(space.fixed_roles, role);
   };
   for (const RoleGroup& together : {RoleGroup{Role::weight}, RoleGroup{Role::gradient},
                                     RoleGroup{Role::master, Role::moment1, Role::moment2},
-                                    RoleGroup{Role::activation}}) {
+                                    RoleGroup{Role::activation}, RoleGroup{Role::saved}}) {
     RoleGroup group;
     std::ranges::copy_if(together, std::back_inserter(group), is_free);
     if (!group.empty()) groups_.push_back(group);
@@ -56,7 +58,7 @@ PlacementMoves::PlacementMoves(const StepOutline& outline, const SearchSpace& sp
 double PlacementMoves::bytes_of(std::size_t group) const {
   double bytes = 0;
   for (Role role : groups_[group]) {
-    if (role != Role::activation) {
+    if (!is_boundary(role)) {
       bytes += outline_.roles[index(role)].bytes;
       continue;
     }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
+#include <tuple>
 
 #include "plan/spread.hpp"
 #include "strata/core/bytes.hpp"
@@ -188,6 +188,8 @@ void StepOutline::outline_boundaries(const Program& program) {
       boundary_bytes[{shard.role, shard.block}] = static_cast<std::uint64_t>(shard.bytes());
       if (shard.role == Role::activation)
         activation_slot = std::max(activation_slot, aligned(shard.bytes()));
+      else
+        saved_slot = std::max(saved_slot, aligned(shard.bytes()));
       const auto [found, is_new] = seen.try_emplace(
           use.shard, BoundaryTensor{shard.role, shard.block, aligned(shard.bytes()), at, at, 0});
       BoundaryTensor& tensor = found->second;
@@ -294,20 +296,29 @@ const BoundaryDemand& StepOutline::boundary_demand(const Policy& policy) const {
   return found->second;
 }
 
-// Memory is shared among tensors of one size that are not live together.
+bool StepOutline::has_boundaries(Role role) const {
+  return std::ranges::any_of(boundaries,
+                             [&](const BoundaryTensor& tensor) { return tensor.role == role; });
+}
+
+// Memory is shared among tensors of one role and size that are not live together.
 BoundaryDemand StepOutline::count_boundaries(const Policy& policy) const {
   BoundaryDemand demand;
   std::map<Role, std::map<int, Tier>> tiers;
   for (const Role role : {Role::activation, Role::saved})
     tiers[role] =
         place_boundaries(*this, role, policy.fractions[static_cast<std::size_t>(role)]);
-  std::map<std::pair<Tier, std::uint64_t>, std::map<std::size_t, int>> changes;
+  std::map<std::tuple<Tier, Role, std::uint64_t>, std::map<std::size_t, int>> changes;
   for (const BoundaryTensor& tensor : boundaries) {
     const Tier tier = tiers.at(tensor.role).at(tensor.block);
-    auto& of_size = changes[{tier, tensor.bytes}];
+    auto& of_size = changes[{tier, tensor.role, tensor.bytes}];
     ++of_size[tensor.first];
     --of_size[tensor.last];
     if (tier == Tier::device) continue;
+    const bool is_saved = tensor.role == Role::saved;
+    demand.saved_off_device |= is_saved;
+    demand.saved_on_nvme |= is_saved && tier == Tier::nvme;
+    demand.activations_on_nvme |= !is_saved && tier == Tier::nvme;
     const auto bytes = static_cast<double>(tensor.bytes);
     demand.down += bytes;
     demand.up += bytes * tensor.late_reads;
@@ -318,7 +329,8 @@ BoundaryDemand StepOutline::count_boundaries(const Policy& policy) const {
   for (const auto& [key, of_size] : changes) {
     int live = 0, most = 0;
     for (const auto& [at, change] : of_size) most = std::max(most, live += change);
-    demand.homes[static_cast<std::size_t>(key.first)] += static_cast<double>(key.second) * most;
+    demand.homes[static_cast<std::size_t>(std::get<Tier>(key))] +=
+        static_cast<double>(std::get<std::uint64_t>(key)) * most;
   }
   return demand;
 }

@@ -49,6 +49,8 @@ struct BoundaryTensor {
 // What the boundary tensors ask for under one placement, in bytes.
 struct BoundaryDemand {
   std::array<double, num_tiers> homes{};  // at their peak
+  // Whether any of activations, and of what is saved, passes the device or host memory.
+  bool saved_off_device = false, saved_on_nvme = false, activations_on_nvme = false;
   double down = 0, up = 0, nvme_written = 0, nvme_read = 0;
 };
 
@@ -65,6 +67,7 @@ struct StepOutline {
 
   // How often each block's weights are brought to the device in a step, with so many slots.
   const std::vector<int>& fetches(int weight_slots) const;
+  bool has_boundaries(Role role) const;
   const BoundaryDemand& boundary_demand(const Policy& policy) const;
   // The share of the model's flops in the forward passes that begin the step and in the backward
   // passes that end it: what updates can hide under.
@@ -82,7 +85,7 @@ struct StepOutline {
   std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes, reduced_classes;
   std::vector<BoundaryTensor> boundaries;
   std::map<std::pair<Role, int>, std::uint64_t> boundary_bytes;  // of one tensor of a block
-  std::uint64_t activation_slot = 0;
+  std::uint64_t activation_slot = 0, saved_slot = 0;
   std::uint64_t passing_slots = 0;  // of activation gradients and inputs, all together
   std::uint64_t contribution_tile = 0;  // largest tile of a contribution, aligned
   std::uint64_t fixed_device = 0, fixed_host = 0;  // scratch, norm partials, metrics, transfer

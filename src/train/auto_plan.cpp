@@ -23,7 +23,8 @@ constexpr std::array role_keys = {
     RoleKey{Role::master, "offload.master", &OffloadConfig::master},
     RoleKey{Role::moment1, "offload.moment1", &OffloadConfig::moment1},
     RoleKey{Role::moment2, "offload.moment2", &OffloadConfig::moment2},
-    RoleKey{Role::activation, "offload.activations", &OffloadConfig::activations}};
+    RoleKey{Role::activation, "offload.activations", &OffloadConfig::activations},
+    RoleKey{Role::saved, "offload.saved", &OffloadConfig::saved}};
 
 struct SlotKey {
   SlotCount slots;
@@ -74,6 +75,7 @@ void fill_in(const PlanChoice& choice, OffloadConfig& offload) {
   offload.update_order = order_key(choice.policy.update_order);
   offload.streamed_updates = choice.policy.streamed_updates;
   offload.accumulation_group = choice.variant.accumulation_group;
+  offload.keep_layers = choice.variant.kept_layers;
 }
 
 }  // namespace
@@ -118,6 +120,7 @@ std::string auto_plan_block(const RunConfig& chosen) {
   add("offload.update_order", offload.update_order);
   add("offload.streamed_updates", offload.streamed_updates);
   add("offload.accumulation_group", offload.accumulation_group);
+  add("offload.keep_layers", offload.keep_layers);
   return text;
 }
 

@@ -15,7 +15,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr double forward_flops = 4e3, backward_flops = 12e3, loss_flops = 9e3;
 
@@ -136,11 +136,11 @@ TEST(Prediction, SavesWeightsMastersAndMoments) {
 
 TEST(Prediction, TellsPeopleEachPart) {
   const Prediction p = Toy().prediction();
-  EXPECT_THAT(format_headline(p), testing::AllOf(HasSubstr("tokens/s"), HasSubstr("per GPU"),
+  EXPECT_THAT(format_headline(p), ::testing::AllOf(HasSubstr("tokens/s"), HasSubstr("per GPU"),
                                                  HasSubstr("MFU"), HasSubstr("bound    by ")));
-  EXPECT_THAT(format_waterfall(p), testing::AllOf(HasSubstr("compute"), HasSubstr("wait for ")));
-  EXPECT_THAT(format_resources(p), testing::AllOf(HasSubstr("each of 4 ranks"), HasSubstr("B/s")));
-  EXPECT_THAT(format_savings(p), testing::AllOf(HasSubstr("export"), HasSubstr("moments")));
+  EXPECT_THAT(format_waterfall(p), ::testing::AllOf(HasSubstr("compute"), HasSubstr("wait for ")));
+  EXPECT_THAT(format_resources(p), ::testing::AllOf(HasSubstr("each of 4 ranks"), HasSubstr("B/s")));
+  EXPECT_THAT(format_savings(p), ::testing::AllOf(HasSubstr("export"), HasSubstr("moments")));
 }
 
 TEST(Prediction, IsPartOfThePlansJson) {

@@ -14,9 +14,9 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // A folder with a config.json and no weights.
 std::filesystem::path shape_of(const std::string& preset) {
@@ -112,7 +112,7 @@ TEST(WhatIf, TellsWhatANeighbourLacks) {
   scenario.config.offload.gpu_limit = 400'000'000;
   for (TierFractions& fractions : scenario.choice.policy.fractions) fractions = {1, 0, 0};
   EXPECT_THAT(try_out(scenario, workstation()).refusal,
-              testing::AllOf(HasSubstr("does not fit: gpu"), HasSubstr("more")));
+              ::testing::AllOf(HasSubstr("does not fit: gpu"), HasSubstr("more")));
 }
 
 TEST(Improvements, FitAndMakeItAsMuchFasterAsTheySay) {
