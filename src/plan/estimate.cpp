@@ -28,12 +28,12 @@ void take_back(Tier home, Tier engine, double bytes, ResourceLoad& load) {
 
 }  // namespace
 
-Estimator::Estimator(const Program& program, const MachineProfile& machine,
-                     std::size_t num_drives)
+Estimator::Estimator(const Program& program, const MachineProfile& machine, std::size_t num_drives)
     : outline_(program),
       rates_(machine, num_drives),
       both_(both_ways(machine)),
-      contribution_bytes_per_element_(static_cast<double>(dtype_bytes(program.contribution_dtype))) {
+      contribution_bytes_per_element_(
+          static_cast<double>(dtype_bytes(program.contribution_dtype))) {
   rate_kernels(program);
   rate_updates(program);
 }
@@ -46,7 +46,8 @@ Estimate Estimator::estimate(const Policy& policy) const {
 }
 
 // The step's own work, and the share of the state's that no forward or backward can hide.
-double Estimator::schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const {
+double Estimator::schedule(UpdateOrder order, const ResourceLoad& step,
+                           const ResourceLoad& state) const {
   double window = 0;
   if (order != UpdateOrder::after_backward) window += outline_.first_forward;
   if (order == UpdateOrder::during_backward) window += outline_.last_backward;
@@ -70,8 +71,7 @@ void Estimator::add_weights(const Policy& policy, const Pieces& pieces, Resource
   const bool all_resident = policy.fractions[weight_role].device >= 1;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const StatePiece& piece = outline_.pieces[i];
-    const double bytes =
-        piece.bytes[weight_role] * fetches[static_cast<std::size_t>(piece.block)];
+    const double bytes = piece.bytes[weight_role] * fetches[static_cast<std::size_t>(piece.block)];
     const Tier home = pieces[i].tier[weight_role];
     if (outline_.sliced[weight_role]) load.gather(bytes * (outline_.world - 1));
     if (home == Tier::device && !all_resident) load.device_copy(bytes);
@@ -87,8 +87,7 @@ void Estimator::add_gradients(const Pieces& pieces, ResourceLoad& load) const {
     const Tier home = pieces[i].tier[gradient_role];
     const double contributed = piece.elements * contribution_bytes_per_element_;
     const double sum = piece.bytes[gradient_role];
-    if (outline_.world > 1)
-      load.reduce(contributed * block.contributions * (outline_.world - 1));
+    if (outline_.world > 1) load.reduce(contributed * block.contributions * (outline_.world - 1));
     if (outline_.world > 1 && !outline_.sliced[gradient_role])
       load.gather(contributed * block.contributions * (outline_.world - 1));
     if (block.stored_as_contributed)
@@ -176,8 +175,8 @@ std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& 
     Spread spread({f.device, f.host, f.nvme});
     for (int piece : outline.order[role]) {
       const auto i = static_cast<std::size_t>(piece);
-      placed[i].tier[role] = static_cast<Tier>(
-          spread.next(static_cast<std::uint64_t>(outline.pieces[i].bytes[role])));
+      placed[i].tier[role] =
+          static_cast<Tier>(spread.next(static_cast<std::uint64_t>(outline.pieces[i].bytes[role])));
     }
   }
   Spread engines({1 - policy.streamed_updates, policy.streamed_updates, 0});

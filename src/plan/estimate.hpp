@@ -46,7 +46,8 @@ class Estimator {
   ResourceLoad state_load(const Pieces& pieces) const;
   void add_weights(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
   void add_gradients(const Pieces& pieces, ResourceLoad& load) const;
-  void add_sum(Tier home, double contributed, double sum, int contributions, ResourceLoad& load) const;
+  void add_sum(Tier home, double contributed, double sum, int contributions,
+               ResourceLoad& load) const;
   void add_boundaries(const Policy& policy, ResourceLoad& load) const;
   void add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
   double schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const;

@@ -111,10 +111,8 @@ class MemoryEstimate {
       return static_cast<double>(outline_.roles[role].tile);
     };
     for (std::size_t role = 0; role < num_state_roles; ++role) {
-      if (movement_.to_host[role])
-        on(bytes_, Tier::host) += tile(role) * policy_.state_slots;
-      if (movement_.to_device[role])
-        on(bytes_, Tier::device) += tile(role) * policy_.state_slots;
+      if (movement_.to_host[role]) on(bytes_, Tier::host) += tile(role) * policy_.state_slots;
+      if (movement_.to_device[role]) on(bytes_, Tier::device) += tile(role) * policy_.state_slots;
     }
     double staged = 0;
     if (movement_.weight_from_nvme) staged += tile(weight_role);

@@ -52,8 +52,7 @@ bool PlacementSearch::improve(Judged& at, double amount) const {
     const Judged moved = judge(policy);
     if (moved.better_than(best)) best = moved;
   }
-  const bool improved =
-      best.overflow < at.overflow || best.score() < at.score() * (1 - 1e-6);
+  const bool improved = best.overflow < at.overflow || best.score() < at.score() * (1 - 1e-6);
   if (improved) at = best;
   return improved;
 }

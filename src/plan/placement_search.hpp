@@ -31,8 +31,8 @@ class PlacementSearch {
  public:
   // What it is given must outlive it.
   // `caution`: seconds that a busy second of any resource counts beside the bound.
-  PlacementSearch(const Estimator& estimator, const PlacementMoves& moves,
-                  const Capacity& capacity, double caution)
+  PlacementSearch(const Estimator& estimator, const PlacementMoves& moves, const Capacity& capacity,
+                  double caution)
       : estimator_(estimator), moves_(moves), capacity_(capacity), caution_(caution) {}
 
   Judged judge(const Policy& policy) const;

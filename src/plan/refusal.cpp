@@ -40,9 +40,10 @@ std::string remedy(const Fit& fit) {
   const double memory = fit.missing(Tier::device) + fit.missing(Tier::host);
   std::string text;
   if (memory > 0)
-    text = fmt::format("{} more of gpu and cpu memory together (offload.gpu_limit and "
-                       "offload.cpu_limit may say less than there is), ",
-                       format_bytes(whole(memory)));
+    text = fmt::format(
+        "{} more of gpu and cpu memory together (offload.gpu_limit and "
+        "offload.cpu_limit may say less than there is), ",
+        format_bytes(whole(memory)));
   if (fit.missing(Tier::nvme) > 0)
     text = fmt::format("{} more space below offload.nvme_paths, or another path, ",
                        format_bytes(whole(fit.missing(Tier::nvme))));

@@ -28,8 +28,8 @@ struct Simulated {
 
 class Search {
  public:
-  Search(const ProgramMaker& make_program, const TierLimits& limits,
-         const MachineProfile& machine, const SearchStart& start, const SearchSpace& space)
+  Search(const ProgramMaker& make_program, const TierLimits& limits, const MachineProfile& machine,
+         const SearchStart& start, const SearchSpace& space)
       : start_(start), space_(space), bench_(make_program, limits, machine, space) {}
 
   SearchResult run() {
@@ -38,11 +38,12 @@ class Search {
       slots_ = Slots::fewest;
       survey();
     }
+    if (!anything_fits()) survey_every_corner();
     simulate_survey();
     if (simulated_.empty()) refuse();
     refine();
-    const Simulated& best = *std::ranges::min_element(
-        simulated_, {}, [](const Simulated& s) { return s.seconds(); });
+    const Simulated& best =
+        *std::ranges::min_element(simulated_, {}, [](const Simulated& s) { return s.seconds(); });
     return {best.trial.variant->value(), best.trial.judged.policy, best.simulation,
             bench_.simulations()};
   }
@@ -55,7 +56,8 @@ class Search {
     for (const ProgramVariant& value : variants_to_try()) consider(value);
     std::ranges::stable_sort(survey_, better);
     const std::vector<Trial> promising(
-        survey_.begin(), survey_.begin() + std::min<std::ptrdiff_t>(num_widened, std::ssize(survey_)));
+        survey_.begin(),
+        survey_.begin() + std::min<std::ptrdiff_t>(num_widened, std::ssize(survey_)));
     for (const Trial& trial : promising) add_corners(*trial.variant);
     std::ranges::stable_sort(survey_, better);
   }
@@ -106,6 +108,17 @@ class Search {
       for (const Policy& policy : corners(variant))
         add_surveyed(variant, placements.best_from(policy, coarse));
     }
+  }
+
+  // Greedy moves may end where each one alone needs more room than it makes.
+  void survey_every_corner() {
+    Variant& variant = *std::ranges::min_element(survey_, better)->variant;
+    const PlacementSearch placements = variant.placements(mean_caution);
+    Policy policy = start_.policy;
+    set_slots(policy, slots_);
+    for (const Policy& corner : variant.moves().corners(policy))
+      add_surveyed(variant, placements.best_from(corner, coarse));
+    std::ranges::stable_sort(survey_, better);
   }
 
   // All are compared with the same caution.
@@ -232,7 +245,8 @@ class Search {
       found.back().update_order = order;
     }
     for (double amount : variant.moves().amounts())
-      if (amount >= finest) std::ranges::copy(variant.moves().neighbours(at, amount), std::back_inserter(found));
+      if (amount >= finest)
+        std::ranges::copy(variant.moves().neighbours(at, amount), std::back_inserter(found));
     return found;
   }
 

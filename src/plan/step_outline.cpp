@@ -85,8 +85,7 @@ void StepOutline::add_pieces(const Program& program, std::int64_t tiles_per_piec
     const ShardId weight = program.find(Role::weight, block);
     const std::int64_t tiles = weight.valid() ? program.slice_tiles(weight) : 0;
     for (std::int64_t first = 0; first < tiles; first += tiles_per_piece)
-      pieces.push_back(
-          piece_of(program, block, first, std::min(tiles, first + tiles_per_piece)));
+      pieces.push_back(piece_of(program, block, first, std::min(tiles, first + tiles_per_piece)));
   }
 }
 
@@ -113,7 +112,8 @@ void StepOutline::order_pieces(const Program& program) {
   std::vector<int> first_of_block(program.blocks.size() + 1, 0);
   for (const StatePiece& piece : pieces)
     ++first_of_block[static_cast<std::size_t>(piece.block) + 1];
-  for (std::size_t b = 1; b < first_of_block.size(); ++b) first_of_block[b] += first_of_block[b - 1];
+  for (std::size_t b = 1; b < first_of_block.size(); ++b)
+    first_of_block[b] += first_of_block[b - 1];
   for (const Shard& shard : program.shards) {
     if (!is_state(shard.role)) continue;
     const auto block = static_cast<std::size_t>(shard.block);
@@ -146,8 +146,8 @@ void StepOutline::outline_blocks(const Program& program) {
     block.stored_as_contributed =
         ++block.contributions == 1 && shard.dtype == program.contribution_dtype;
     contribution_tile = std::max(
-        contribution_tile, aligned(storage_bytes(program.contribution_dtype,
-                                                 program.tile_count(shard.id, 0))));
+        contribution_tile,
+        aligned(storage_bytes(program.contribution_dtype, program.tile_count(shard.id, 0))));
   };
   for (SegmentId id : train_sequence(program).segments) {
     const Segment& segment = program.segment(id);
@@ -231,7 +231,8 @@ void StepOutline::outline_fixed(const Program& program) {
   for (const Segment& segment : program.segments)
     scratch = std::max(scratch, align_up(segment.scratch_bytes, memory_alignment));
   for (const Shard& shard : program.shards) {
-    if (is_state(shard.role)) transfer = std::max(transfer, aligned(program.tile_bytes(shard.id, 0)));
+    if (is_state(shard.role))
+      transfer = std::max(transfer, aligned(program.tile_bytes(shard.id, 0)));
     if (shard.role == Role::metric) fixed_device += aligned(shard.bytes());
     if (shard.role == Role::metric) fixed_host += aligned(shard.bytes());
     if (shard.role != Role::gradient) continue;
@@ -306,8 +307,7 @@ BoundaryDemand StepOutline::count_boundaries(const Policy& policy) const {
   BoundaryDemand demand;
   std::map<Role, std::map<int, Tier>> tiers;
   for (const Role role : {Role::activation, Role::saved})
-    tiers[role] =
-        place_boundaries(*this, role, policy.fractions[static_cast<std::size_t>(role)]);
+    tiers[role] = place_boundaries(*this, role, policy.fractions[static_cast<std::size_t>(role)]);
   std::map<std::tuple<Tier, Role, std::uint64_t>, std::map<std::size_t, int>> changes;
   for (const BoundaryTensor& tensor : boundaries) {
     const Tier tier = tiers.at(tensor.role).at(tensor.block);

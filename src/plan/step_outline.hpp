@@ -1,7 +1,7 @@
 #pragma once
 // What a Program's training step needs wherever things live: the state in pieces, the order in
-// which blocks are asked for, the boundary tensors and their lives, the work of the model. Made once
-// per variant, so that many placements can be judged without planning any.
+// which blocks are asked for, the boundary tensors and their lives, the work of the model. Made
+// once per variant, so that many placements can be judged without planning any.
 
 #include <array>
 #include <cstdint>
@@ -57,8 +57,8 @@ struct BoundaryDemand {
 // Bytes of one role, all tiles together.
 struct RoleOutline {
   double bytes = 0;
-  double padding = 0;       // lost to alignment
-  std::uint64_t tile = 0;   // the largest, aligned
+  double padding = 0;      // lost to alignment
+  std::uint64_t tile = 0;  // the largest, aligned
   std::int64_t tiles = 0;
 };
 
@@ -86,7 +86,7 @@ struct StepOutline {
   std::vector<BoundaryTensor> boundaries;
   std::map<std::pair<Role, int>, std::uint64_t> boundary_bytes;  // of one tensor of a block
   std::uint64_t activation_slot = 0, saved_slot = 0;
-  std::uint64_t passing_slots = 0;  // of activation gradients and inputs, all together
+  std::uint64_t passing_slots = 0;      // of activation gradients and inputs, all together
   std::uint64_t contribution_tile = 0;  // largest tile of a contribution, aligned
   std::uint64_t fixed_device = 0, fixed_host = 0;  // scratch, norm partials, metrics, transfer
   std::vector<int> runs_of_work;                   // of a step, by index into Program::works

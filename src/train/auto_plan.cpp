@@ -113,8 +113,7 @@ std::string auto_plan_block(const RunConfig& chosen) {
   };
   for (const RoleKey& key : role_keys) {
     const TierFractions& f = offload.*key.field;
-    add(key.key,
-        fmt::format("{{gpu: {}, cpu: {}, nvme: {}}}", f.device, f.host, f.nvme));
+    add(key.key, fmt::format("{{gpu: {}, cpu: {}, nvme: {}}}", f.device, f.host, f.nvme));
   }
   for (const SlotKey& key : slot_keys) add(key.key, offload.*key.field);
   add("offload.update_order", offload.update_order);

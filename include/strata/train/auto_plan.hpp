@@ -1,7 +1,7 @@
 #pragma once
-// offload.auto: what a config leaves open is what a search finds fastest on a machine. Keys that the
-// config file or the command line set stay as they are. Reads the model's config.json, no weights.
-// Thread contract: one thread.
+// offload.auto: what a config leaves open is what a search finds fastest on a machine. Keys that
+// the config file or the command line set stay as they are. Reads the model's config.json, no
+// weights. Thread contract: one thread.
 
 #include <string>
 
@@ -22,8 +22,8 @@ RunConfig auto_plan(const RunConfig& config, const MachineProfile& machine);
 // What auto_plan() filled in, as YAML to paste into a config file.
 std::string auto_plan_block(const RunConfig& chosen);
 
-// Throws ConfigError when the config asks for a search and nobody made it: a run without a machine's
-// rates.
+// Throws ConfigError when the config asks for a search and nobody made it: a run without a
+// machine's rates.
 void check_searched(const RunConfig& config);
 
 }  // namespace strata

@@ -19,8 +19,7 @@ using ::testing::HasSubstr;
 RunConfig open_config() {
   static const auto folder = [] {
     const auto made = testing::fresh_folder("auto_plan");
-    std::ofstream(made / "config.json")
-        << hf_config_text(random_model_preset("51m"), DType::bf16);
+    std::ofstream(made / "config.json") << hf_config_text(random_model_preset("51m"), DType::bf16);
     return made;
   }();
   RunConfig config;
@@ -59,8 +58,7 @@ TEST(AutoPlan, KeepsWhatTheConfigSets) {
   config.offload.weights = {0.25, 0.75, 0};
   config.offload.staging_slots = 7;
   config.offload.streamed_updates = 0.5;
-  for (const char* key :
-       {"offload.weights", "offload.staging_slots", "offload.streamed_updates"})
+  for (const char* key : {"offload.weights", "offload.staging_slots", "offload.streamed_updates"})
     config.resolved.push_back({key, "", "file"});
   config.resolved.push_back({"offload.gradients", "", "default"});
   const RunConfig chosen = auto_plan(config, small_machine());
