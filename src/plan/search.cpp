@@ -1,7 +1,9 @@
 #include "strata/plan/search.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "plan/refusal.hpp"
 #include "plan/trial_bench.hpp"
@@ -163,6 +165,12 @@ class Search {
   // --- By simulation
 
   void simulate_survey() {
+    // Estimates rank alike better than unlike: of each kind the best two.
+    std::map<std::pair<const Variant*, bool>, int> of_kind;
+    for (const Trial& trial : survey_)
+      if (std::ssize(simulated_) < num_simulated &&
+          of_kind[{trial.variant, trial.judged.policy.streamed_updates > 0.5}]++ < 2)
+        settle(trial);
     for (const Trial& trial : survey_)
       if (std::ssize(simulated_) < num_simulated) settle(trial);
     std::ranges::stable_sort(simulated_, {}, [](const Simulated& s) { return s.seconds(); });
