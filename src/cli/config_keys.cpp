@@ -306,6 +306,10 @@ std::vector<ConfigKey> tier_keys() {
 std::vector<ConfigKey> offload_keys() {
   using O = OffloadConfig;
   return {
+      boolean("offload.auto", at(&O::automatic),
+              "Search for the fastest plan that fits: where each role lives, slots, schedule, "
+              "recomputation. Keys of `offload` that are set stay as they are. Needs a machine's "
+              "rates: `--machine FILE`."),
       paths("offload.nvme_paths", at(&O::nvme_paths), "A folder on each drive of the NVMe tier."),
       numbers("offload.nvme_weights", at(&O::nvme_weights), any_positive,
               "Relative bandwidth of each drive of `offload.nvme_paths`, such as its measured "

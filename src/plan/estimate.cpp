@@ -28,12 +28,12 @@ void take_back(Tier home, Tier engine, double bytes, ResourceLoad& load) {
 
 }  // namespace
 
-Estimator::Estimator(const Program& program, const MachineProfile& machine,
-                     std::size_t num_drives)
+Estimator::Estimator(const Program& program, const MachineProfile& machine, std::size_t num_drives)
     : outline_(program),
       rates_(machine, num_drives),
       both_(both_ways(machine)),
-      contribution_bytes_per_element_(static_cast<double>(dtype_bytes(program.contribution_dtype))) {
+      contribution_bytes_per_element_(
+          static_cast<double>(dtype_bytes(program.contribution_dtype))) {
   rate_kernels(program);
   rate_updates(program);
 }
@@ -46,7 +46,8 @@ Estimate Estimator::estimate(const Policy& policy) const {
 }
 
 // The step's own work, and the share of the state's that no forward or backward can hide.
-double Estimator::schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const {
+double Estimator::schedule(UpdateOrder order, const ResourceLoad& step,
+                           const ResourceLoad& state) const {
   double window = 0;
   if (order != UpdateOrder::after_backward) window += outline_.first_forward;
   if (order == UpdateOrder::during_backward) window += outline_.last_backward;
@@ -70,10 +71,9 @@ void Estimator::add_weights(const Policy& policy, const Pieces& pieces, Resource
   const bool all_resident = policy.fractions[weight_role].device >= 1;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const StatePiece& piece = outline_.pieces[i];
-    const double bytes =
-        piece.bytes[weight_role] * fetches[static_cast<std::size_t>(piece.block)];
+    const double bytes = piece.bytes[weight_role] * fetches[static_cast<std::size_t>(piece.block)];
     const Tier home = pieces[i].tier[weight_role];
-    if (outline_.world > 1) load.gather(bytes * (outline_.world - 1));
+    if (outline_.sliced[weight_role]) load.gather(bytes * (outline_.world - 1));
     if (home == Tier::device && !all_resident) load.device_copy(bytes);
     bring(home, Tier::device, bytes, load);
   }
@@ -87,8 +87,9 @@ void Estimator::add_gradients(const Pieces& pieces, ResourceLoad& load) const {
     const Tier home = pieces[i].tier[gradient_role];
     const double contributed = piece.elements * contribution_bytes_per_element_;
     const double sum = piece.bytes[gradient_role];
-    if (outline_.world > 1)
-      load.reduce(contributed * block.contributions * (outline_.world - 1));
+    if (outline_.world > 1) load.reduce(contributed * block.contributions * (outline_.world - 1));
+    if (outline_.world > 1 && !outline_.sliced[gradient_role])
+      load.gather(contributed * block.contributions * (outline_.world - 1));
     if (block.stored_as_contributed)
       home == Tier::device ? load.device_copy(sum) : take_back(home, Tier::device, sum, load);
     else
@@ -109,15 +110,11 @@ void Estimator::add_sum(Tier home, double contributed, double sum, int contribut
 }
 
 void Estimator::add_boundaries(const Policy& policy, ResourceLoad& load) const {
-  const auto tiers = place_boundaries(
-      outline_, policy.fractions[static_cast<std::size_t>(Role::activation)]);
-  for (const BoundaryTensor& tensor : outline_.boundaries) {
-    if (tensor.role != Role::activation) continue;
-    const Tier home = tiers.at(tensor.block);
-    const auto bytes = static_cast<double>(tensor.bytes);
-    take_back(home, Tier::device, bytes, load);
-    bring(home, Tier::device, bytes * tensor.late_reads, load);
-  }
+  const BoundaryDemand& demand = outline_.boundary_demand(policy);
+  load.down(demand.down);
+  load.up(demand.up);
+  load.nvme_write(demand.nvme_written);
+  load.nvme_read(demand.nvme_read);
 }
 
 ResourceLoad Estimator::state_load(const Pieces& pieces) const {
@@ -126,19 +123,23 @@ ResourceLoad Estimator::state_load(const Pieces& pieces) const {
   return load;
 }
 
-void Estimator::add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const {
-  double pass = piece.bytes[gradient_role] + piece.bytes[weight_role];
-  bring(placed.tier[gradient_role], placed.engine, piece.bytes[gradient_role], load);
+// Of what is replicated, an update touches this rank's part; the others come by a gather.
+void Estimator::add_update(const StatePiece& piece, const PlacedPiece& placed,
+                           ResourceLoad& load) const {
+  const auto own = [&](std::size_t role) {
+    return piece.bytes[role] / (outline_.sliced[role] ? 1 : outline_.world);
+  };
+  double pass = own(gradient_role) + own(weight_role);
+  bring(placed.tier[gradient_role], placed.engine, own(gradient_role), load);
   take_back(placed.tier[weight_role], placed.engine, piece.bytes[weight_role], load);
+  if (!outline_.sliced[weight_role]) load.gather(piece.bytes[weight_role] - own(weight_role));
   for (std::size_t role = 0; role < num_state_roles; ++role) {
     if (!outline_.updated[role]) continue;
-    bring(placed.tier[role], placed.engine, piece.bytes[role], load);
-    if (role == weight_role) {
-      pass += piece.bytes[role];
-      continue;
-    }
-    take_back(placed.tier[role], placed.engine, piece.bytes[role], load);
-    pass += 2 * piece.bytes[role];
+    bring(placed.tier[role], placed.engine, own(role), load);
+    pass += own(role);
+    if (role == weight_role) continue;
+    take_back(placed.tier[role], placed.engine, own(role), load);
+    pass += own(role);
   }
   if (placed.engine == Tier::device) return load.device_pass(pass);
   load.host_pass(pass, piece.elements * update_seconds_per_element_);
@@ -174,8 +175,8 @@ std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& 
     Spread spread({f.device, f.host, f.nvme});
     for (int piece : outline.order[role]) {
       const auto i = static_cast<std::size_t>(piece);
-      placed[i].tier[role] = static_cast<Tier>(
-          spread.next(static_cast<std::uint64_t>(outline.pieces[i].bytes[role])));
+      placed[i].tier[role] =
+          static_cast<Tier>(spread.next(static_cast<std::uint64_t>(outline.pieces[i].bytes[role])));
     }
   }
   Spread engines({1 - policy.streamed_updates, policy.streamed_updates, 0});
@@ -192,14 +193,6 @@ std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& 
                            : Tier::host;
   }
   return placed;
-}
-
-std::map<int, Tier> place_boundaries(const StepOutline& outline, const TierFractions& fractions) {
-  Spread spread({fractions.device, fractions.host, fractions.nvme});
-  std::map<int, Tier> tiers;
-  for (const auto& [block, bytes] : outline.boundary_bytes)
-    tiers[block] = static_cast<Tier>(spread.next(bytes));
-  return tiers;
 }
 
 }  // namespace strata

@@ -25,9 +25,6 @@ struct PlacedPiece {
 };
 std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& policy);
 
-// The tier of each block's boundary activations.
-std::map<int, Tier> place_boundaries(const StepOutline& outline, const TierFractions& fractions);
-
 // Homes and slots in bytes, as Layout would cut them.
 std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
                                               const std::vector<PlacedPiece>& pieces);
@@ -49,7 +46,8 @@ class Estimator {
   ResourceLoad state_load(const Pieces& pieces) const;
   void add_weights(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
   void add_gradients(const Pieces& pieces, ResourceLoad& load) const;
-  void add_sum(Tier home, double contributed, double sum, int contributions, ResourceLoad& load) const;
+  void add_sum(Tier home, double contributed, double sum, int contributions,
+               ResourceLoad& load) const;
   void add_boundaries(const Policy& policy, ResourceLoad& load) const;
   void add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
   double schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const;

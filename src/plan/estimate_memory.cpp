@@ -83,9 +83,11 @@ class MemoryEstimate {
 
   void block_slots() {
     for (const auto& [slot, size] : outline_.weight_classes)
-      if (outline_.world > 1 || has_fetched_block(slot))
+      if (outline_.sliced[weight_role] || has_fetched_block(slot))
         on(bytes_, Tier::device) += whole_slots(slot, size, policy_.weight_slots);
     for (const auto& [slot, size] : outline_.contribution_classes)
+      on(bytes_, Tier::device) += whole_slots(slot, size, policy_.gradient_slots);
+    for (const auto& [slot, size] : outline_.reduced_classes)
       on(bytes_, Tier::device) += whole_slots(slot, size, policy_.gradient_slots);
   }
 
@@ -109,10 +111,8 @@ class MemoryEstimate {
       return static_cast<double>(outline_.roles[role].tile);
     };
     for (std::size_t role = 0; role < num_state_roles; ++role) {
-      if (movement_.to_host[role])
-        on(bytes_, Tier::host) += tile(role) * policy_.state_slots;
-      if (movement_.to_device[role])
-        on(bytes_, Tier::device) += tile(role) * policy_.state_slots;
+      if (movement_.to_host[role]) on(bytes_, Tier::host) += tile(role) * policy_.state_slots;
+      if (movement_.to_device[role]) on(bytes_, Tier::device) += tile(role) * policy_.state_slots;
     }
     double staged = 0;
     if (movement_.weight_from_nvme) staged += tile(weight_role);
@@ -134,37 +134,27 @@ class MemoryEstimate {
     }
   }
 
-  // Memory is shared among tensors that are not live together.
   void boundary_homes() {
-    const auto tiers = place_boundaries(
-        outline_, policy_.fractions[static_cast<std::size_t>(Role::activation)]);
-    std::map<std::pair<Tier, std::uint64_t>, std::map<std::size_t, int>> changes;
-    for (const BoundaryTensor& tensor : outline_.boundaries) {
-      const Tier tier = tensor.role == Role::activation ? tiers.at(tensor.block) : Tier::device;
-      auto& of_size = changes[{tier, tensor.bytes}];
-      ++of_size[tensor.first];
-      --of_size[tensor.last];
-      on_nvme_ |= tier == Tier::nvme;
-    }
-    for (const auto& [key, of_size] : changes) {
-      int live = 0, most = 0;
-      for (const auto& [at, change] : of_size) most = std::max(most, live += change);
-      on(bytes_, key.first) += static_cast<double>(key.second) * most;
-    }
+    const BoundaryDemand& demand = outline_.boundary_demand(policy_);
+    for (std::size_t tier = 0; tier < num_tiers; ++tier) bytes_[tier] += demand.homes[tier];
   }
 
   void boundary_slots() {
-    const auto activation = static_cast<double>(outline_.activation_slot);
-    on(bytes_, Tier::device) += activation * policy_.activation_slots +
-                                static_cast<double>(outline_.passing_slots);
-    if (on_nvme_) on(bytes_, Tier::host) += activation * policy_.activation_slots;
+    const BoundaryDemand& demand = outline_.boundary_demand(policy_);
+    const auto slots = [&](std::uint64_t slot) {
+      return static_cast<double>(slot) * policy_.activation_slots;
+    };
+    on(bytes_, Tier::device) +=
+        slots(outline_.activation_slot) + static_cast<double>(outline_.passing_slots);
+    if (demand.saved_off_device) on(bytes_, Tier::device) += slots(outline_.saved_slot);
+    if (demand.activations_on_nvme) on(bytes_, Tier::host) += slots(outline_.activation_slot);
+    if (demand.saved_on_nvme) on(bytes_, Tier::host) += slots(outline_.saved_slot);
   }
 
   const StepOutline& outline_;
   const Policy& policy_;
   const std::vector<PlacedPiece>& pieces_;
   Movement movement_;
-  bool on_nvme_ = false;
   Bytes bytes_{};
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace strata {
 namespace {
@@ -19,6 +20,8 @@ void settle(TierFractions& f) {
   f.host = rounded(1 - f.device - f.nvme);
 }
 
+bool is_boundary(Role role) { return role == Role::activation || role == Role::saved; }
+
 std::size_t index(Role role) { return static_cast<std::size_t>(role); }
 
 }  // namespace
@@ -27,13 +30,13 @@ PlacementMoves::PlacementMoves(const StepOutline& outline, const SearchSpace& sp
                                bool has_drives)
     : outline_(outline), engines_(space.engines) {
   const auto is_free = [&](Role role) {
-    const bool exists = role == Role::activation ? !outline.boundaries.empty()
-                                                 : outline.roles[index(role)].bytes > 0;
+    const bool exists =
+        is_boundary(role) ? outline.has_boundaries(role) : outline.roles[index(role)].bytes > 0;
     return space.placement && exists && !std::ranges::count(space.fixed_roles, role);
   };
   for (const RoleGroup& together : {RoleGroup{Role::weight}, RoleGroup{Role::gradient},
                                     RoleGroup{Role::master, Role::moment1, Role::moment2},
-                                    RoleGroup{Role::activation}}) {
+                                    RoleGroup{Role::activation}, RoleGroup{Role::saved}}) {
     RoleGroup group;
     std::ranges::copy_if(together, std::back_inserter(group), is_free);
     if (!group.empty()) groups_.push_back(group);
@@ -56,7 +59,7 @@ PlacementMoves::PlacementMoves(const StepOutline& outline, const SearchSpace& sp
 double PlacementMoves::bytes_of(std::size_t group) const {
   double bytes = 0;
   for (Role role : groups_[group]) {
-    if (role != Role::activation) {
+    if (!is_boundary(role)) {
       bytes += outline_.roles[index(role)].bytes;
       continue;
     }
@@ -107,8 +110,7 @@ void PlacementMoves::add_streamed(const Policy& policy, double amount,
   if (!engines_) return;
   for (double change : {amount, -amount}) {
     Policy moved = policy;
-    moved.streamed_updates =
-        rounded(std::clamp(policy.streamed_updates + change, 0.0, 1.0));
+    moved.streamed_updates = rounded(std::clamp(policy.streamed_updates + change, 0.0, 1.0));
     if (!same_placement(moved, policy)) found.push_back(moved);
   }
 }
@@ -118,6 +120,29 @@ Policy PlacementMoves::all_on(const Policy& policy, Tier tier) const {
   for (const Shift& shift : shifts_)
     if (shift.to == tier) moved = shifted(moved, shift, 1);
   return moved;
+}
+
+std::vector<Policy> PlacementMoves::corners(const Policy& policy) const {
+  std::vector<Policy> found{policy};
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    std::vector<Policy> placed;
+    for (const Policy& at : found)
+      for (const Tier tier : {Tier::device, Tier::host, Tier::nvme}) {
+        Policy moved = at;
+        for (const Shift& shift : shifts_)
+          if (shift.group == group && shift.to == tier) moved = shifted(moved, shift, 1);
+        if (tier == Tier::device || !same_placement(moved, placed.back())) placed.push_back(moved);
+      }
+    found = std::move(placed);
+  }
+  for (const auto& [from, to] : {std::pair{Tier::device, Tier::host}, {Tier::host, Tier::nvme}})
+    for (const double part : {0.25, 0.5, 0.75}) {
+      Policy split = all_on(policy, from);
+      for (const Shift& shift : shifts_)
+        if (shift.from == from && shift.to == to) split = shifted(split, shift, part);
+      found.push_back(split);
+    }
+  return found;
 }
 
 bool same_placement(const Policy& a, const Policy& b) {

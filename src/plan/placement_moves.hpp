@@ -32,6 +32,8 @@ class PlacementMoves {
   std::vector<Policy> neighbours(const Policy& policy, double amount) const;
   // Everything that may move is on `tier`.
   Policy all_on(const Policy& policy, Tier tier) const;
+  // Each group whole on one tier, in every combination; and all groups split alike.
+  std::vector<Policy> corners(const Policy& policy) const;
 
  private:
   double bytes_of(std::size_t group) const;

@@ -19,10 +19,10 @@ Judged PlacementSearch::fitted(const Policy& start) const {
   return at;
 }
 
-Judged PlacementSearch::best_from(const Policy& start) const {
+Judged PlacementSearch::best_from(const Policy& start, double finest) const {
   Judged at = fitted(start);
   for (double amount : moves_.amounts())
-    while (improve(at, amount)) {
+    while ((amount >= finest || amount == moves_.amounts().front()) && improve(at, amount)) {
     }
   return at;
 }
@@ -52,8 +52,7 @@ bool PlacementSearch::improve(Judged& at, double amount) const {
     const Judged moved = judge(policy);
     if (moved.better_than(best)) best = moved;
   }
-  const bool improved =
-      best.overflow < at.overflow || best.score() < at.score() * (1 - 1e-6);
+  const bool improved = best.overflow < at.overflow || best.score() < at.score() * (1 - 1e-6);
   if (improved) at = best;
   return improved;
 }

@@ -31,14 +31,14 @@ class PlacementSearch {
  public:
   // What it is given must outlive it.
   // `caution`: seconds that a busy second of any resource counts beside the bound.
-  PlacementSearch(const Estimator& estimator, const PlacementMoves& moves,
-                  const Capacity& capacity, double caution)
+  PlacementSearch(const Estimator& estimator, const PlacementMoves& moves, const Capacity& capacity,
+                  double caution)
       : estimator_(estimator), moves_(moves), capacity_(capacity), caution_(caution) {}
 
   Judged judge(const Policy& policy) const;
-  // The nearest to `start` that fits and cannot be bettered by one move; its overflow is what
-  // remains where nothing fits.
-  Judged best_from(const Policy& start) const;
+  // The nearest to `start` that fits and cannot be bettered by one move of at least `finest`; its
+  // overflow is what remains where nothing fits.
+  Judged best_from(const Policy& start, double finest = 0) const;
   Judged fitted(const Policy& start) const;
 
  private:

@@ -37,21 +37,19 @@ std::string placement(const Policy& policy) {
 }
 
 std::string remedy(const Fit& fit) {
-  const auto more = [&](Tier tier) { return format_bytes(whole(fit.missing(tier))); };
-  switch (fit.tightest()) {
-    case Tier::device:
-      return "a smaller micro-batch or cutoff_len, or " + more(Tier::device) +
-             " more of offload.gpu_limit";
-    case Tier::host:
-      return more(Tier::host) +
-             " more of offload.cpu_limit, paths of drives with space in offload.nvme_paths, "
-             "optimizer_master: split or smaller optimizer_moments";
-    case Tier::nvme:
-      return more(Tier::nvme) +
-             " more space below offload.nvme_paths, another path, optimizer_master: split or "
-             "smaller optimizer_moments";
-  }
-  return {};
+  const double memory = fit.missing(Tier::device) + fit.missing(Tier::host);
+  std::string text;
+  if (memory > 0)
+    text = fmt::format(
+        "{} more of gpu and cpu memory together (offload.gpu_limit and "
+        "offload.cpu_limit may say less than there is), ",
+        format_bytes(whole(memory)));
+  if (fit.missing(Tier::nvme) > 0)
+    text = fmt::format("{} more space below offload.nvme_paths, or another path, ",
+                       format_bytes(whole(fit.missing(Tier::nvme))));
+  if (fit.limit[static_cast<std::size_t>(Tier::nvme)] == 0)
+    text += "drives named in offload.nvme_paths, ";
+  return text + "optimizer_master: split, smaller optimizer_moments, or a smaller micro-batch";
 }
 
 }  // namespace

@@ -75,13 +75,10 @@ void ResourceLoad::add(const ResourceLoad& other, double times) {
 
 double ResourceLoad::bound(const BothWays& both) const {
   const double drives = seconds(Resource::nvme_read) + seconds(Resource::nvme_write);
-  const double link =
-      seconds(Resource::up) * both.up + seconds(Resource::down) * both.down;
+  const double link = seconds(Resource::up) * both.up + seconds(Resource::down) * both.down;
   return std::max({*std::ranges::max_element(seconds_), drives * both.drives, link});
 }
 
-double ResourceLoad::sum() const {
-  return std::accumulate(seconds_.begin(), seconds_.end(), 0.0);
-}
+double ResourceLoad::sum() const { return std::accumulate(seconds_.begin(), seconds_.end(), 0.0); }
 
 }  // namespace strata

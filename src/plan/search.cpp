@@ -1,7 +1,9 @@
 #include "strata/plan/search.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "plan/refusal.hpp"
 #include "plan/trial_bench.hpp"
@@ -28,17 +30,22 @@ struct Simulated {
 
 class Search {
  public:
-  Search(const ProgramMaker& make_program, const TierLimits& limits,
-         const MachineProfile& machine, const SearchStart& start, const SearchSpace& space)
+  Search(const ProgramMaker& make_program, const TierLimits& limits, const MachineProfile& machine,
+         const SearchStart& start, const SearchSpace& space)
       : start_(start), space_(space), bench_(make_program, limits, machine, space) {}
 
   SearchResult run() {
     survey();
+    if (!anything_fits() && space_.slots) {
+      slots_ = Slots::fewest;
+      survey();
+    }
+    if (!anything_fits()) survey_every_corner();
     simulate_survey();
     if (simulated_.empty()) refuse();
     refine();
-    const Simulated& best = *std::ranges::min_element(
-        simulated_, {}, [](const Simulated& s) { return s.seconds(); });
+    const Simulated& best =
+        *std::ranges::min_element(simulated_, {}, [](const Simulated& s) { return s.seconds(); });
     return {best.trial.variant->value(), best.trial.judged.policy, best.simulation,
             bench_.simulations()};
   }
@@ -51,9 +58,14 @@ class Search {
     for (const ProgramVariant& value : variants_to_try()) consider(value);
     std::ranges::stable_sort(survey_, better);
     const std::vector<Trial> promising(
-        survey_.begin(), survey_.begin() + std::min<std::ptrdiff_t>(num_widened, std::ssize(survey_)));
+        survey_.begin(),
+        survey_.begin() + std::min<std::ptrdiff_t>(num_widened, std::ssize(survey_)));
     for (const Trial& trial : promising) add_corners(*trial.variant);
     std::ranges::stable_sort(survey_, better);
+  }
+
+  bool anything_fits() const {
+    return std::ranges::any_of(survey_, [](const Trial& t) { return t.judged.overflow == 0; });
   }
 
   static bool better(const Trial& a, const Trial& b) { return a.judged.better_than(b.judged); }
@@ -88,17 +100,27 @@ class Search {
     const bool has_fit = best != survey_.end() && best->judged.overflow == 0;
     if (!has_fit) return add_corners(variant);
     if (variant.estimator().compute_seconds() > best->judged.score()) return;
-    add_surveyed(variant, variant.placements(mean_caution).best_from(best->judged.policy));
+    add_surveyed(variant, variant.placements(mean_caution).best_from(best->judged.policy, coarse));
   }
 
   // The best from each corner of the space, bold and cautious.
   void add_corners(Variant& variant) {
     for (const double caution : {bold, cautious}) {
       const PlacementSearch placements = variant.placements(caution);
-      add_surveyed(variant, placements.best_from(start_.policy));
       for (const Policy& policy : corners(variant))
-        add_surveyed(variant, placements.best_from(policy));
+        add_surveyed(variant, placements.best_from(policy, coarse));
     }
+  }
+
+  // Greedy moves may end where each one alone needs more room than it makes.
+  void survey_every_corner() {
+    Variant& variant = *std::ranges::min_element(survey_, better)->variant;
+    const PlacementSearch placements = variant.placements(mean_caution);
+    Policy policy = start_.policy;
+    set_slots(policy, slots_);
+    for (const Policy& corner : variant.moves().corners(policy))
+      add_surveyed(variant, placements.best_from(corner, coarse));
+    std::ranges::stable_sort(survey_, better);
   }
 
   // All are compared with the same caution.
@@ -107,25 +129,25 @@ class Search {
   }
 
   std::vector<Policy> corners(const Variant& variant) const {
-    std::vector<Policy> found;
+    std::vector<Policy> found{start_.policy};
     Policy policy = start_.policy;
-    for (const bool is_ample : {true, false}) {
-      if (space_.slots) set_slots(policy, is_ample);
-      for (const UpdateOrder order : space_.update_orders) {
-        policy.update_order = order;
-        for (const double streamed : {0.0, 1.0}) {
-          if (space_.engines) policy.streamed_updates = streamed;
-          for (const Tier tier : {Tier::device, Tier::host})
-            found.push_back(variant.moves().all_on(policy, tier));
-          if (!space_.engines) break;
-        }
+    set_slots(policy, slots_);
+    for (const UpdateOrder order : space_.update_orders) {
+      policy.update_order = order;
+      for (const double streamed : {0.0, 1.0}) {
+        if (space_.engines) policy.streamed_updates = streamed;
+        for (const Tier tier : {Tier::device, Tier::host})
+          found.push_back(variant.moves().all_on(policy, tier));
+        if (!space_.engines) break;
       }
-      if (!space_.slots) break;
     }
     return found;
   }
 
-  void set_slots(Policy& policy, bool is_ample) const {
+  enum class Slots : std::uint8_t { ample, fewest };
+
+  void set_slots(Policy& policy, Slots slots_wanted) const {
+    const bool is_ample = slots_wanted == Slots::ample;
     Policy wanted;
     wanted.weight_slots = is_ample ? 2 : 1;
     wanted.gradient_slots = is_ample ? 2 : 1;
@@ -143,6 +165,12 @@ class Search {
   // --- By simulation
 
   void simulate_survey() {
+    // Estimates rank alike better than unlike: of each kind the best two.
+    std::map<std::pair<const Variant*, bool>, int> of_kind;
+    for (const Trial& trial : survey_)
+      if (std::ssize(simulated_) < num_simulated &&
+          of_kind[{trial.variant, trial.judged.policy.streamed_updates > 0.5}]++ < 2)
+        settle(trial);
     for (const Trial& trial : survey_)
       if (std::ssize(simulated_) < num_simulated) settle(trial);
     std::ranges::stable_sort(simulated_, {}, [](const Simulated& s) { return s.seconds(); });
@@ -153,7 +181,7 @@ class Search {
   void settle(Trial trial) {
     for (int attempt = 0; attempt < 4 && !bench_.spent(); ++attempt) {
       const PlacementSearch placements = trial.variant->placements(mean_caution);
-      if (attempt > 0) trial.judged = placements.best_from(trial.judged.policy);
+      trial.judged = placements.best_from(trial.judged.policy);
       if (bench_.is_known(*trial.variant, trial.judged.policy)) return;
       if (const auto simulated = try_out(trial)) return simulated_.push_back(*simulated);
     }
@@ -173,8 +201,10 @@ class Search {
       }
   }
 
-  bool step_from(Simulated& at) {
-    for (const Trial& trial : nearby(at)) {
+  bool step_from(Simulated& at) { return step_from(at, coarse) || step_from(at, 0); }
+
+  bool step_from(Simulated& at, double finest) {
+    for (const Trial& trial : nearby(at, finest)) {
       const auto simulated = try_out(trial);
       if (!simulated || simulated->seconds() >= at.seconds() * (1 - 1e-6)) continue;
       at = *simulated;
@@ -185,10 +215,10 @@ class Search {
 
   // Untried neighbours of the best, the most promising first. One whose estimate, which is a bound,
   // lies above what was simulated is left out.
-  std::vector<Trial> nearby(const Simulated& at) {
+  std::vector<Trial> nearby(const Simulated& at, double finest) {
     std::vector<Trial> found;
     const Policy& policy = at.trial.judged.policy;
-    for (const Policy& near : nearby_policies(*at.trial.variant, policy))
+    for (const Policy& near : nearby_policies(*at.trial.variant, policy, finest))
       add_nearby(at, *at.trial.variant, near, found);
     for (const ProgramVariant& value : nearby_variants(at.trial.variant->value())) {
       Variant& variant = bench_.variant(value);
@@ -206,7 +236,8 @@ class Search {
       found.push_back(trial);
   }
 
-  std::vector<Policy> nearby_policies(const Variant& variant, const Policy& at) const {
+  std::vector<Policy> nearby_policies(const Variant& variant, const Policy& at,
+                                      double finest) const {
     std::vector<Policy> found;
     for (const SlotCount slots : all_slot_counts) {
       if (!may_change(slots)) continue;
@@ -222,7 +253,8 @@ class Search {
       found.back().update_order = order;
     }
     for (double amount : variant.moves().amounts())
-      std::ranges::copy(variant.moves().neighbours(at, amount), std::back_inserter(found));
+      if (amount >= finest)
+        std::ranges::copy(variant.moves().neighbours(at, amount), std::back_inserter(found));
     return found;
   }
 
@@ -249,6 +281,7 @@ class Search {
     refuse_search(nearest->variant->value(), policy, bench_.fit(*nearest->variant, policy));
   }
 
+  static constexpr double coarse = 0.05;  // of a role: what a survey moves at least
   static constexpr double bold = 0.001, mean_caution = 0.03, cautious = 0.2;
   static constexpr std::ptrdiff_t num_widened = 3;    // variants
   static constexpr std::ptrdiff_t num_simulated = 8;  // of the survey
@@ -257,6 +290,7 @@ class Search {
   const SearchStart& start_;
   const SearchSpace& space_;
   TrialBench bench_;
+  Slots slots_ = Slots::ample;  // of what is surveyed
   std::vector<Trial> survey_;
   std::vector<Simulated> simulated_;
 };

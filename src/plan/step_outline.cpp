@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <deque>
-#include <limits>
+#include <tuple>
 
+#include "plan/spread.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
@@ -11,7 +12,7 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t memory_alignment = 4096;
-constexpr std::int64_t most_pieces = 256;
+constexpr std::int64_t most_pieces = 128;
 
 bool is_state(Role role) { return static_cast<int>(role) < num_state_roles; }
 
@@ -23,6 +24,22 @@ const Sequence& train_sequence(const Program& program) {
   const Sequence* train = program.sequence("train");
   if (train == nullptr) throw ConfigError("the program has no training step to place");
   return *train;
+}
+
+// Each block's tensors of one role live together.
+std::map<int, Tier> place_boundaries(const StepOutline& outline, Role role,
+                                     const TierFractions& fractions) {
+  Spread spread({fractions.device, fractions.host, fractions.nvme});
+  std::map<int, Tier> tiers;
+  for (const auto& [key, bytes] : outline.boundary_bytes)
+    if (key.first == role) tiers[key.second] = static_cast<Tier>(spread.next(bytes));
+  return tiers;
+}
+
+void note_at_once(const std::map<std::uint64_t, int>& counts,
+                  std::map<std::uint64_t, SlotClass>& classes) {
+  for (const auto& [slot, count] : counts)
+    classes[slot].at_once = std::max(classes[slot].at_once, count);
 }
 
 std::uint64_t aligned(std::int64_t bytes) {
@@ -48,8 +65,9 @@ void StepOutline::outline_state(const Program& program) {
     if (!is_state(shard.role)) continue;
     RoleOutline& role = roles[static_cast<std::size_t>(shard.role)];
     role.bytes += static_cast<double>(shard.bytes());
+    sliced[static_cast<std::size_t>(shard.role)] = program.slices(shard.role);
     role.tiles += program.num_tiles(shard.id);
-    most_tiles = std::max(most_tiles, role.tiles);
+    most_tiles = std::max(most_tiles, role.tiles / program.num_slices(shard.id));
     for (int tile = 0; tile < program.num_tiles(shard.id); ++tile) {
       const std::int64_t bytes = program.tile_bytes(shard.id, tile);
       role.tile = std::max(role.tile, aligned(bytes));
@@ -60,35 +78,42 @@ void StepOutline::outline_state(const Program& program) {
   order_pieces(program);
 }
 
+// Of each block's slices of this rank; what is replicated is spread over them.
 void StepOutline::add_pieces(const Program& program, std::int64_t tiles_per_piece) {
-  pieces_are_tiles = tiles_per_piece == 1;
+  pieces_are_tiles = tiles_per_piece == 1 && program.world == 1;
   for (int block = 0; block < static_cast<int>(program.blocks.size()); ++block) {
     const ShardId weight = program.find(Role::weight, block);
-    const std::int64_t tiles = weight.valid() ? program.num_tiles(weight) : 0;
-    for (std::int64_t first = 0; first < tiles; first += tiles_per_piece) {
-      StatePiece piece;
-      piece.block = block;
-      for (int role = 0; role < num_state_roles; ++role) {
-        const ShardId shard = program.find(static_cast<Role>(role), block);
-        if (!shard.valid()) continue;
-        for (auto tile = first; tile < std::min(tiles, first + tiles_per_piece); ++tile) {
-          piece.bytes[static_cast<std::size_t>(role)] +=
-              static_cast<double>(program.tile_bytes(shard, static_cast<int>(tile)));
-          if (role == 0)
-            piece.elements +=
-                static_cast<double>(program.tile_count(shard, static_cast<int>(tile)));
-        }
-      }
-      pieces.push_back(piece);
-    }
+    const std::int64_t tiles = weight.valid() ? program.slice_tiles(weight) : 0;
+    for (std::int64_t first = 0; first < tiles; first += tiles_per_piece)
+      pieces.push_back(piece_of(program, block, first, std::min(tiles, first + tiles_per_piece)));
   }
+}
+
+StatePiece StepOutline::piece_of(const Program& program, int block, std::int64_t first,
+                                 std::int64_t end) {
+  StatePiece piece;
+  piece.block = block;
+  for (int role = 0; role < num_state_roles; ++role) {
+    const ShardId shard = program.find(static_cast<Role>(role), block);
+    if (!shard.valid()) continue;
+    double bytes = 0, elements = 0;
+    for (auto tile = first; tile < end; ++tile) {
+      bytes += static_cast<double>(program.tile_bytes(shard, static_cast<int>(tile)));
+      elements += static_cast<double>(program.tile_count(shard, static_cast<int>(tile)));
+    }
+    const bool is_own = program.world == 1 || program.slices(static_cast<Role>(role));
+    piece.bytes[static_cast<std::size_t>(role)] = bytes * (is_own ? 1 : program.world);
+    piece.elements = elements;
+  }
+  return piece;
 }
 
 void StepOutline::order_pieces(const Program& program) {
   std::vector<int> first_of_block(program.blocks.size() + 1, 0);
   for (const StatePiece& piece : pieces)
     ++first_of_block[static_cast<std::size_t>(piece.block) + 1];
-  for (std::size_t b = 1; b < first_of_block.size(); ++b) first_of_block[b] += first_of_block[b - 1];
+  for (std::size_t b = 1; b < first_of_block.size(); ++b)
+    first_of_block[b] += first_of_block[b - 1];
   for (const Shard& shard : program.shards) {
     if (!is_state(shard.role)) continue;
     const auto block = static_cast<std::size_t>(shard.block);
@@ -99,7 +124,7 @@ void StepOutline::order_pieces(const Program& program) {
 
 void StepOutline::outline_blocks(const Program& program) {
   const auto whole = [&](const Shard& shard, DType dtype) {
-    return aligned(storage_bytes(dtype, shard.count * program.world));
+    return aligned(storage_bytes(dtype, program.whole_elements(shard.id)));
   };
   const auto outline_use = [&](const Use& use, bool is_model) {
     const Shard& shard = program.shard(use.shard);
@@ -115,11 +140,14 @@ void StepOutline::outline_blocks(const Program& program) {
     if (use.access != Access::accumulate) return;
     BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
     block.contribution_slot = whole(shard, program.contribution_dtype);
+    if (program.slices(Role::gradient))
+      block.reduced_slot =
+          aligned(storage_bytes(program.contribution_dtype, program.slice_elements(shard.id)));
     block.stored_as_contributed =
         ++block.contributions == 1 && shard.dtype == program.contribution_dtype;
     contribution_tile = std::max(
-        contribution_tile, aligned(storage_bytes(program.contribution_dtype,
-                                                 std::min(shard.count, program.tile_elements))));
+        contribution_tile,
+        aligned(storage_bytes(program.contribution_dtype, program.tile_count(shard.id, 0))));
   };
   for (SegmentId id : train_sequence(program).segments) {
     const Segment& segment = program.segment(id);
@@ -131,21 +159,22 @@ void StepOutline::outline_classes(const Program& program) {
   for (const BlockOutline& block : blocks) {
     if (block.weight_slot > 0) ++weight_classes[block.weight_slot].blocks;
     if (block.contribution_slot > 0) ++contribution_classes[block.contribution_slot].blocks;
+    if (block.reduced_slot > 0) ++reduced_classes[block.reduced_slot].blocks;
   }
   for (const Segment& segment : program.segments) {
     if (!is_model_segment(segment)) continue;
-    std::map<std::uint64_t, int> weights, contributions;
+    std::map<std::uint64_t, int> weights, contributions, reduced;
     for (const Use& use : segment.uses) {
       const Shard& shard = program.shard(use.shard);
       if (!is_state(shard.role)) continue;
       const BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
       if (shard.role == Role::weight) ++weights[block.weight_slot];
       if (shard.role == Role::gradient) ++contributions[block.contribution_slot];
+      if (shard.role == Role::gradient && block.reduced_slot > 0) ++reduced[block.reduced_slot];
     }
-    for (const auto& [slot, count] : weights)
-      weight_classes[slot].at_once = std::max(weight_classes[slot].at_once, count);
-    for (const auto& [slot, count] : contributions)
-      contribution_classes[slot].at_once = std::max(contribution_classes[slot].at_once, count);
+    note_at_once(weights, weight_classes);
+    note_at_once(contributions, contribution_classes);
+    note_at_once(reduced, reduced_classes);
   }
 }
 
@@ -156,10 +185,11 @@ void StepOutline::outline_boundaries(const Program& program) {
     for (const Use& use : program.segment(segments[at]).uses) {
       const Shard& shard = program.shard(use.shard);
       if (shard.role != Role::activation && shard.role != Role::saved) continue;
-      if (shard.role == Role::activation) {
-        boundary_bytes[shard.block] = static_cast<std::uint64_t>(shard.bytes());
+      boundary_bytes[{shard.role, shard.block}] = static_cast<std::uint64_t>(shard.bytes());
+      if (shard.role == Role::activation)
         activation_slot = std::max(activation_slot, aligned(shard.bytes()));
-      }
+      else
+        saved_slot = std::max(saved_slot, aligned(shard.bytes()));
       const auto [found, is_new] = seen.try_emplace(
           use.shard, BoundaryTensor{shard.role, shard.block, aligned(shard.bytes()), at, at, 0});
       BoundaryTensor& tensor = found->second;
@@ -201,11 +231,12 @@ void StepOutline::outline_fixed(const Program& program) {
   for (const Segment& segment : program.segments)
     scratch = std::max(scratch, align_up(segment.scratch_bytes, memory_alignment));
   for (const Shard& shard : program.shards) {
-    if (is_state(shard.role)) transfer = std::max(transfer, aligned(program.tile_bytes(shard.id, 0)));
+    if (is_state(shard.role))
+      transfer = std::max(transfer, aligned(program.tile_bytes(shard.id, 0)));
     if (shard.role == Role::metric) fixed_device += aligned(shard.bytes());
     if (shard.role == Role::metric) fixed_host += aligned(shard.bytes());
     if (shard.role != Role::gradient) continue;
-    const std::int64_t chunks = ceil_div(shard.count, norm_chunk_elements);
+    const std::int64_t chunks = ceil_div(program.slice_elements(shard.id), norm_chunk_elements);
     BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
     block.norm_partials = aligned(chunks * static_cast<std::int64_t>(sizeof(double)));
     fixed_host += block.norm_partials;
@@ -254,6 +285,54 @@ std::vector<int> StepOutline::count_fetches(int weight_slots) const {
     if (ring.size() > slots) ring.pop_front();
   }
   return counts;
+}
+
+const BoundaryDemand& StepOutline::boundary_demand(const Policy& policy) const {
+  const TierFractions& passed = policy.fractions[static_cast<std::size_t>(Role::activation)];
+  const TierFractions& saved = policy.fractions[static_cast<std::size_t>(Role::saved)];
+  const std::array<double, 4> key{passed.device, passed.nvme, saved.device, saved.nvme};
+  auto found = boundary_demands_.find(key);
+  if (found == boundary_demands_.end())
+    found = boundary_demands_.emplace(key, count_boundaries(policy)).first;
+  return found->second;
+}
+
+bool StepOutline::has_boundaries(Role role) const {
+  return std::ranges::any_of(boundaries,
+                             [&](const BoundaryTensor& tensor) { return tensor.role == role; });
+}
+
+// Memory is shared among tensors of one role and size that are not live together.
+BoundaryDemand StepOutline::count_boundaries(const Policy& policy) const {
+  BoundaryDemand demand;
+  std::map<Role, std::map<int, Tier>> tiers;
+  for (const Role role : {Role::activation, Role::saved})
+    tiers[role] = place_boundaries(*this, role, policy.fractions[static_cast<std::size_t>(role)]);
+  std::map<std::tuple<Tier, Role, std::uint64_t>, std::map<std::size_t, int>> changes;
+  for (const BoundaryTensor& tensor : boundaries) {
+    const Tier tier = tiers.at(tensor.role).at(tensor.block);
+    auto& of_size = changes[{tier, tensor.role, tensor.bytes}];
+    ++of_size[tensor.first];
+    --of_size[tensor.last];
+    if (tier == Tier::device) continue;
+    const bool is_saved = tensor.role == Role::saved;
+    demand.saved_off_device |= is_saved;
+    demand.saved_on_nvme |= is_saved && tier == Tier::nvme;
+    demand.activations_on_nvme |= !is_saved && tier == Tier::nvme;
+    const auto bytes = static_cast<double>(tensor.bytes);
+    demand.down += bytes;
+    demand.up += bytes * tensor.late_reads;
+    if (tier != Tier::nvme) continue;
+    demand.nvme_written += bytes;
+    demand.nvme_read += bytes * tensor.late_reads;
+  }
+  for (const auto& [key, of_size] : changes) {
+    int live = 0, most = 0;
+    for (const auto& [at, change] : of_size) most = std::max(most, live += change);
+    demand.homes[static_cast<std::size_t>(std::get<Tier>(key))] +=
+        static_cast<double>(std::get<std::uint64_t>(key)) * most;
+  }
+  return demand;
 }
 
 }  // namespace strata

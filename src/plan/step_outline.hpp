@@ -1,11 +1,12 @@
 #pragma once
 // What a Program's training step needs wherever things live: the state in pieces, the order in
-// which blocks are asked for, the boundary tensors and their lives, the work of the model. Made once
-// per variant, so that many placements can be judged without planning any.
+// which blocks are asked for, the boundary tensors and their lives, the work of the model. Made
+// once per variant, so that many placements can be judged without planning any.
 
 #include <array>
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "strata/plan/plan.hpp"
@@ -25,6 +26,7 @@ struct StatePiece {
 struct BlockOutline {
   std::uint64_t weight_slot = 0;        // whole, of all ranks
   std::uint64_t contribution_slot = 0;  // likewise; 0: no gradient
+  std::uint64_t reduced_slot = 0;       // its sum over the ranks, this rank's slice; 0: the whole
   int contributions = 0;                // per step
   std::uint64_t norm_partials = 0;      // of its gradient
   bool stored_as_contributed = false;   // its one contribution is the gradient
@@ -44,11 +46,19 @@ struct BoundaryTensor {
   int late_reads = 0;               // by others than the next segment
 };
 
+// What the boundary tensors ask for under one placement, in bytes.
+struct BoundaryDemand {
+  std::array<double, num_tiers> homes{};  // at their peak
+  // Whether any of activations, and of what is saved, passes the device or host memory.
+  bool saved_off_device = false, saved_on_nvme = false, activations_on_nvme = false;
+  double down = 0, up = 0, nvme_written = 0, nvme_read = 0;
+};
+
 // Bytes of one role, all tiles together.
 struct RoleOutline {
   double bytes = 0;
-  double padding = 0;       // lost to alignment
-  std::uint64_t tile = 0;   // the largest, aligned
+  double padding = 0;      // lost to alignment
+  std::uint64_t tile = 0;  // the largest, aligned
   std::int64_t tiles = 0;
 };
 
@@ -57,6 +67,8 @@ struct StepOutline {
 
   // How often each block's weights are brought to the device in a step, with so many slots.
   const std::vector<int>& fetches(int weight_slots) const;
+  bool has_boundaries(Role role) const;
+  const BoundaryDemand& boundary_demand(const Policy& policy) const;
   // The share of the model's flops in the forward passes that begin the step and in the backward
   // passes that end it: what updates can hide under.
   double first_forward = 0, last_backward = 0;
@@ -66,13 +78,15 @@ struct StepOutline {
   std::vector<StatePiece> pieces;
   std::array<std::vector<int>, num_state_roles> order;  // pieces as the planner deals them
   std::array<bool, num_state_roles> updated{};          // read and written by updates
+  std::array<bool, num_state_roles> sliced{};           // this rank has its slice alone
   std::array<RoleOutline, num_state_roles> roles{};
   std::vector<BlockOutline> blocks;
-  std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes;  // by slot bytes
+  // By slot bytes.
+  std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes, reduced_classes;
   std::vector<BoundaryTensor> boundaries;
-  std::map<int, std::uint64_t> boundary_bytes;  // of activations, by block
-  std::uint64_t activation_slot = 0;
-  std::uint64_t passing_slots = 0;  // of activation gradients and inputs, all together
+  std::map<std::pair<Role, int>, std::uint64_t> boundary_bytes;  // of one tensor of a block
+  std::uint64_t activation_slot = 0, saved_slot = 0;
+  std::uint64_t passing_slots = 0;      // of activation gradients and inputs, all together
   std::uint64_t contribution_tile = 0;  // largest tile of a contribution, aligned
   std::uint64_t fixed_device = 0, fixed_host = 0;  // scratch, norm partials, metrics, transfer
   std::vector<int> runs_of_work;                   // of a step, by index into Program::works
@@ -80,6 +94,8 @@ struct StepOutline {
  private:
   void outline_state(const Program& program);
   void add_pieces(const Program& program, std::int64_t tiles_per_piece);
+  static StatePiece piece_of(const Program& program, int block, std::int64_t first,
+                             std::int64_t end);
   void order_pieces(const Program& program);
   void outline_blocks(const Program& program);
   void outline_classes(const Program& program);
@@ -88,9 +104,12 @@ struct StepOutline {
   void outline_fixed(const Program& program);
   void outline_work(const Program& program);
   std::vector<int> count_fetches(int weight_slots) const;
+  BoundaryDemand count_boundaries(const Policy& policy) const;
 
   std::vector<int> weight_reads_;  // blocks, in order of reading
+  // Remembered, as many policies agree in them.
   mutable std::map<int, std::vector<int>> fetches_;
+  mutable std::map<std::array<double, 4>, BoundaryDemand> boundary_demands_;
 };
 
 }  // namespace strata

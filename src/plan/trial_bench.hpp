@@ -54,9 +54,7 @@ class TrialBench {
       : make_program_(make_program), limits_(limits), machine_(machine), space_(space) {}
 
   Variant& variant(const ProgramVariant& value);
-  bool spent() const {
-    return simulations_ >= space_.max_simulations || ops_ >= space_.max_ops;
-  }
+  bool spent() const { return simulations_ >= space_.max_simulations || ops_ >= space_.max_ops; }
   // Plans without limits, and simulates what fits; nothing once the budget is spent, or where the
   // same was tried before.
   std::optional<Simulation> simulate(Variant& variant, const Policy& policy);

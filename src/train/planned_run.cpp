@@ -9,6 +9,7 @@
 #include "strata/core/error.hpp"
 #include "strata/io/store/shard_store.hpp"
 #include "strata/topology/topology.hpp"
+#include "strata/train/auto_plan.hpp"
 
 namespace strata {
 namespace {
@@ -259,6 +260,7 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
 }
 
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology) {
+  if (purpose == Purpose::train) check_searched(config);
   PlannedRun run;
   make_kernels(config, topology, run);
   make_model(config, run);

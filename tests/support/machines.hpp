@@ -1,6 +1,6 @@
 #pragma once
-// Machines for tests: made up, each with another bottleneck, and slow enough that a toy's step takes
-// a while on them.
+// Machines for tests: made up, each with another bottleneck, and slow enough that a toy's step
+// takes a while on them.
 
 #include "strata/core/philox.hpp"
 #include "strata/plan/machine.hpp"

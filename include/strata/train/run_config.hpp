@@ -28,6 +28,7 @@ enum class KernelsKind : std::uint8_t { cpu, ref };
 inline constexpr std::int64_t all_layers = std::numeric_limits<int>::max();
 
 struct OffloadConfig {
+  bool automatic = false;  // offload.auto: what is not set is searched for (auto_plan())
   // Per role; roles left out of the config keep host = 1.
   TierFractions weights, gradients, master, moment1, moment2, activations;
   TierFractions saved{1, 0, 0};  // of kept layers; gpu = 1 when left out

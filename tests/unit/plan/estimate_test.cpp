@@ -38,7 +38,7 @@ TEST(Estimate, IsWithinFivePercentOfThePlansMemoryOnEveryTier) {
     const Estimate estimate = estimator.estimate(policy);
     for (std::size_t tier = 0; tier < num_tiers; ++tier) {
       const auto bytes = static_cast<double>(plan.tier_bytes[tier]);
-      EXPECT_NEAR(estimate.tier_bytes[tier], bytes, 0.005 * bytes)
+      EXPECT_NEAR(estimate.tier_bytes[tier], bytes, 0.05 * bytes)
           << "seed " << seed << " " << tier_name(static_cast<Tier>(tier));
     }
   }
