@@ -24,16 +24,17 @@ double product_flops(std::int64_t m, std::int64_t n, std::int64_t k) {
   return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
 }
 
-// One product of every head over the causal half of all pairs of tokens. Documents are not looked
-// at: where they begin is known only as the step runs.
-double causal_product_flops(const AttentionArgs& args) {
+// One product of every head over the causal half of the pairs of tokens within each row. Documents
+// are not looked at: where they begin is known only as the step runs.
+double causal_product_flops(const AttentionArgs& args, std::int64_t row_tokens) {
   const std::int64_t t = args.q_tqd.dim(0), qd = args.q_tqd.dim(1) * args.q_tqd.dim(2);
-  return product_flops(t, t, qd) / 2;
+  return product_flops(t, row_tokens > 0 ? std::min(t, row_tokens) : t, qd) / 2;
 }
 
 class MetaKernels final : public Kernels {
  public:
-  MetaKernels(const Kernels& sizes, std::vector<KernelWork>& into) : sizes_(sizes), into_(into) {}
+  MetaKernels(const Kernels& sizes, std::vector<KernelWork>& into, std::int64_t row_tokens)
+      : sizes_(sizes), into_(into), row_tokens_(row_tokens) {}
 
   std::string_view name() const override { return "meta"; }
 
@@ -89,12 +90,12 @@ class MetaKernels final : public Kernels {
   }
 
   void attention_forward(const AttentionArgs& a, Stream&) override {
-    add_call({KernelClass::attention, a.q_tqd.dtype, 2 * causal_product_flops(a),
+    add_call({KernelClass::attention, a.q_tqd.dtype, 2 * causal_product_flops(a, row_tokens_),
               bytes_of({a.q_tqd, a.k_tgd, a.v_tgd, a.document_start_t, a.out_tqd, a.lse_qt}), 1});
   }
   // The scores again, then the gradients of probabilities, queries, keys and values.
   void attention_backward(const AttentionArgs& a, Stream&) override {
-    add_call({KernelClass::attention, a.q_tqd.dtype, 5 * causal_product_flops(a),
+    add_call({KernelClass::attention, a.q_tqd.dtype, 5 * causal_product_flops(a, row_tokens_),
               bytes_of({a.q_tqd, a.k_tgd, a.v_tgd, a.document_start_t, a.out_tqd, a.lse_qt,
                         a.dout_tqd, a.dq_tqd, a.dk_tgd, a.dv_tgd}),
               1});
@@ -167,12 +168,14 @@ class MetaKernels final : public Kernels {
 
   const Kernels& sizes_;
   std::vector<KernelWork>& into_;
+  const std::int64_t row_tokens_;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernels> make_meta_kernels(const Kernels& sizes, std::vector<KernelWork>& into) {
-  return std::make_unique<MetaKernels>(sizes, into);
+std::unique_ptr<Kernels> make_meta_kernels(const Kernels& sizes, std::vector<KernelWork>& into,
+                                           std::int64_t row_tokens) {
+  return std::make_unique<MetaKernels>(sizes, into, row_tokens);
 }
 
 }  // namespace strata

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "strata/cli/machine_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/auto_plan.hpp"
 #include "strata/train/predicted_step.hpp"
 #include "strata/train/trainer.hpp"
 
@@ -107,15 +109,27 @@ PlannedRun prepare(const RunConfig& config) {
   return planned;
 }
 
-// The machine that the run's steps are predicted for; none: nothing is predicted.
-std::optional<MachineProfile> predicted_machine(const TrainCommand& command) {
+// The machine as a run of one rank has it: all of it, and of its drives as many as the config
+// names. None: nothing is predicted.
+std::optional<MachineProfile> run_machine(const TrainCommand& command, const RunConfig& config) {
   if (command.machine.empty()) return {};
-  return read_machine_file(command.machine);
+  MachineProfile machine = read_machine_file(command.machine);
+  machine.ranks = 1;
+  machine.drives.resize(std::min(machine.drives.size(), config.offload.nvme_paths.size()));
+  return machine;
+}
+
+// offload.auto: what the config leaves open is what a search finds fastest on the machine.
+RunConfig searched(const RunConfig& config, const std::optional<MachineProfile>& machine) {
+  if (!config.offload.automatic || !machine) return config;
+  const RunConfig chosen = auto_plan(config, *machine);
+  fmt::print("offload.auto found, to paste in its place:\n{}\n", auto_plan_block(chosen));
+  return chosen;
 }
 
 std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run,
-                                  const TrainCommand& command) {
-  std::optional<Simulation> predicted = predict_step(run, predicted_machine(command));
+                                  const std::optional<MachineProfile>& machine) {
+  std::optional<Simulation> predicted = predict_step(run, machine);
   if (!predicted) return {};
   const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
   fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
@@ -128,10 +142,12 @@ std::unique_ptr<TraceFile> open_trace(const TrainCommand& command) {
 }
 
 int train(const RunOptions& options, const TrainCommand& command) {
-  const RunConfig config = load_run_config(options);
+  const RunConfig asked = load_run_config(options);
+  const std::optional<MachineProfile> machine = run_machine(command, asked);
+  const RunConfig config = searched(asked, machine);
   PlannedRun planned = prepare(config);
   const std::unique_ptr<TraceFile> trace = open_trace(command);
-  const TrainerOptions watched{trace.get(), command.trace_steps, predict(config, planned, command)};
+  const TrainerOptions watched{trace.get(), command.trace_steps, predict(config, planned, machine)};
   Session session(config, std::move(planned));
   session.check_export(export_target(config));
   for (const std::string& note : session.notes()) fmt::print("{}\n", note);
@@ -159,7 +175,8 @@ void add_train(CLI::App& app, Action& action) {
   auto run = add_run_options(*command);
   auto train_command = std::make_shared<TrainCommand>();
   command->add_option("--machine", train_command->machine,
-                      "Profile of this machine: each step is compared with its prediction");
+                      "Profile of this machine: each step is compared with its prediction, and "
+                      "offload.auto searches with its rates");
   command->add_option("--trace", train_command->trace,
                       "Write a Chrome trace of a few steps, for ui.perfetto.dev");
   command

@@ -69,7 +69,7 @@ LlamaCosts record_costs(const LlamaConfig& config, const ComputeShape& shape,
   LlamaConfig one_layer = config;  // All decoder layers are alike.
   one_layer.num_layers = 1;
   std::vector<KernelWork> calls;
-  const auto kernels = make_meta_kernels(sizes, calls);
+  const auto kernels = make_meta_kernels(sizes, calls, shape.row_tokens);
   const auto device = make_meta_device();
   const auto stream = device->make_stream("meta");
   LlamaRunner runner(one_layer, shape, *kernels);

@@ -108,7 +108,8 @@ bool LaneRun::edges_met(std::size_t lane, const Op& op) {
 
 void LaneRun::start(std::size_t lane, const Op& op) {
   LaneState& state = lanes_[lane];
-  blame_[op.id.index()] = state.longest > wait_noticed_seconds ? state.blame : op.lane;
+  const double waited = state.longest > wait_noticed_seconds ? state.longest : 0;
+  blame_[op.id.index()] = state.late.begin(op.lane, waited, state.blame);
   state.longest = 0;
   state.edge = 0;
   ++state.position;
@@ -136,6 +137,7 @@ void LaneRun::end(OpId id) {
   StepTrack& of_step = track(step);
   of_step.end[id.index()] = now_;
   last_ended_ = id;
+  lanes_[lane].late.worked(now_ - started_[id.index()]);
   change_in_flight(lane, step, -1);
   const bool complete = --of_step.ops_left == 0;
   if (id == report_ || (complete && !report_.valid())) of_step.reported = now_, ++reported_;

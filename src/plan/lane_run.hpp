@@ -14,6 +14,7 @@
 
 #include "plan/fluid.hpp"
 #include "plan/op_demand.hpp"
+#include "strata/plan/late_lane.hpp"
 #include "strata/plan/plan.hpp"
 
 namespace strata {
@@ -48,6 +49,7 @@ class LaneRun {
     double since = 0;    // when the wait began
     double longest = 0;  // of the waits of the op at `position`, and whose fault it was
     Lane blame{};
+    LateLane<double> late;
     int in_flight = 0;  // ops started and not ended
     double busy_since = 0;
   };

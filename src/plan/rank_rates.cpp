@@ -108,6 +108,8 @@ double RankRates::drive_write(std::size_t index) const {
 double mixed_capacity(const DriveProfile& drive) {
   if (drive.mixed_bytes_per_s <= 0) return 1;
   const double each = drive.mixed_bytes_per_s / 2;
+  // The slower direction at its own rate beside the other: neither feels the other.
+  if (each >= std::min(drive.read_bytes_per_s, drive.write_bytes_per_s)) return 2;
   return each / drive.read_bytes_per_s + each / drive.write_bytes_per_s;
 }
 

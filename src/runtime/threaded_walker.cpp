@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -7,6 +8,7 @@
 #include "runtime/lane_walker.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/late_lane.hpp"
 
 namespace strata {
 namespace {
@@ -136,8 +138,8 @@ class ThreadedWalker final : public LaneWalker {
 
   void await_edges(OpTrack& track, StepState& step) {
     const Op& op = *track.op;
-    std::int64_t longest = wait_noticed_ns;
-    Lane blame = op.lane;
+    std::int64_t longest = 0;
+    Lane late = op.lane;
     for (const Edge& edge : op.after) {
       OpTrack& from = tracks_[step.schedule][edge.op.index()];
       const std::int64_t waited =
@@ -147,9 +149,12 @@ class ThreadedWalker final : public LaneWalker {
       const Lane blamed = from.blame.load(std::memory_order_relaxed);
       const Lane cause = blamed == op.lane ? from.op->lane : blamed;
       if (op.lane == Lane::compute) step.compute_wait_ns[static_cast<std::size_t>(cause)] += waited;
-      if (waited > longest) longest = waited, blame = cause;
+      if (waited > std::max(longest, wait_noticed_ns)) longest = waited, late = cause;
     }
-    track.blame.store(blame, std::memory_order_relaxed);
+    track.blame.store(late_lane(op).begin(op.lane, longest, late), std::memory_order_relaxed);
+  }
+  LateLane<std::int64_t>& late_lane(const Op& op) {
+    return late_lanes_[static_cast<std::size_t>(op.lane)];
   }
 
   static std::int64_t await(OpTrack& from, std::uint64_t steps) {
@@ -167,7 +172,9 @@ class ThreadedWalker final : public LaneWalker {
       const std::int64_t start = now_ns();
       runner_.run(*track.op, step);
       if (after_op_) after_op_(*track.op, start);
-      step.ran(*track.op, {start, now_ns()});
+      const std::int64_t end = now_ns();
+      step.ran(*track.op, {start, end});
+      late_lane(*track.op).worked(end - start);
       finish(track, step);
     } catch (const std::exception& error) {
       fail(error.what());
@@ -259,6 +266,7 @@ class ThreadedWalker final : public LaneWalker {
   std::array<std::atomic<StepState*>, steps_kept> steps_{};
   std::atomic<std::uint64_t> submitted_{0};
   std::array<LaneClock, num_lanes> lane_clocks_;
+  std::array<LateLane<std::int64_t>, num_lanes> late_lanes_;  // each its thread's
   std::atomic<bool> failed_{false};
 
   std::mutex mutex_;

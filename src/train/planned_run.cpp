@@ -164,7 +164,8 @@ void make_model(const RunConfig& config, PlannedRun& run) {
                                   config.cutoff_len, hf.max_position_embeddings));
   check_kept_layers(config, hf);
   const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
-                           config.cutoff_len * config.per_device_train_batch_size, 0};
+                           config.cutoff_len * config.per_device_train_batch_size, 0,
+                           config.cutoff_len};
   run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
 }
 

@@ -152,8 +152,10 @@ std::unique_ptr<Kernels> make_cpu_kernels(const CpuKernelsOptions& options);
 // Kernels that compute nothing, touch no memory and append to `into` what each call costs: equal
 // calls as one entry. A product has 2 m n k flops; causal attention half of that per product (2
 // forward; 5 backward, its recomputed scores included); everything else is bound by memory and has
-// none. Bytes are those of the operands, read plus written, scratch not counted. Scratch sizes are
-// those of `sizes`, which like `into` must outlive them. One thread.
-std::unique_ptr<Kernels> make_meta_kernels(const Kernels& sizes, std::vector<KernelWork>& into);
+// none. Bytes are those of the operands, read plus written, scratch not counted. Attention counts
+// pairs of tokens within rows of `row_tokens`; 0: all are one row. Scratch sizes are those of
+// `sizes`, which like `into` must outlive them. One thread.
+std::unique_ptr<Kernels> make_meta_kernels(const Kernels& sizes, std::vector<KernelWork>& into,
+                                           std::int64_t row_tokens = 0);
 
 }  // namespace strata

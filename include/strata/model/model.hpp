@@ -53,6 +53,8 @@ struct ComputeShape {
   DType compute_dtype = DType::bf16;  // weights, activations, contributions
   std::int64_t tokens_per_micro_batch = 0;
   std::int64_t loss_chunk_tokens = 0;  // 0: chosen so that a chunk of logits stays near 64 MiB
+  std::int64_t row_tokens = 0;  // no document is longer; 0: the micro-batch is one row. For the
+                                // work declared only: what is computed follows the documents
 };
 
 // The input shard of one micro-batch: three i32 vectors of tokens_per_micro_batch each, in this

@@ -56,7 +56,9 @@ struct HostProfile {
 struct DriveProfile {
   std::uint64_t bytes = 0;
   double read_bytes_per_s = 0, write_bytes_per_s = 0;
-  double mixed_bytes_per_s = 0;  // sum of both when half is read and half written; 0: serial
+  // The sum of both when half is read and half written; 0: they take turns; twice the slower one's
+  // rate: neither feels the other.
+  double mixed_bytes_per_s = 0;
   double endurance_bytes = 0;    // may be written in its life; 0: unknown
 };
 
