@@ -128,10 +128,22 @@ TEST(Simulate, LetsADriveDoBothDirectionsByItsMixedRate) {
   hand.close_step();
   MachineProfile machine = unit_machine();
   machine.drives[0].read_bytes_per_s = 2;
-  machine.drives[0].mixed_bytes_per_s = 2;  // 1 of 2 and 1 of 1: 1.5 times what turns would give
+  machine.drives[0].mixed_bytes_per_s = 1.6;  // 0.8 of 2 and of 1: 1.2 times what turns would give
   const Simulation simulation = hand.simulate(machine);
-  expect_time(simulation, read, 0, 2 / 0.75);
-  expect_time(simulation, write, 0, 2 / 0.75 + 1);
+  expect_time(simulation, read, 0, 2 / 0.6);
+  expect_time(simulation, write, 0, 2 / 0.6 + 1);
+}
+
+TEST(Simulate, LetsADriveDoBothDirectionsAtOnceWhereTheSlowerIsNotSlowed) {
+  HandSchedule hand;
+  const OpId read = hand.read(4), write = hand.write(3);
+  hand.close_step();
+  MachineProfile machine = unit_machine();
+  machine.drives[0].read_bytes_per_s = 2;
+  machine.drives[0].mixed_bytes_per_s = 2;  // 1 of each, and writes alone make no more
+  const Simulation simulation = hand.simulate(machine);
+  expect_time(simulation, read, 0, 2);
+  expect_time(simulation, write, 0, 3);
 }
 
 TEST(Simulate, SlowsADriveThatMixesWorseThanItTakesTurnsOnlyWhileItMixes) {
