@@ -43,10 +43,11 @@ Trial trial_of(const Forecast& forecast) {
 
 void write_trace(const std::string& path, const Forecast& forecast) {
   TraceFile trace(path);
-  trace.name_process(0, "predicted");
+  trace.name_process(0, "rank 0, predicted");
   const PlannedRun& run = forecast.run;
-  trace_step(trace, 0, run.program, run.plan, *run.plan.schedule("train"),
-             forecast.prediction.simulation.ops, 0);
+  const Simulation& simulation = forecast.prediction.simulation;
+  trace_steps(trace, 0, run.program, run.plan, *run.plan.schedule("train"), simulation.ops, 0,
+              simulation.step_seconds);
   trace.close();
 }
 

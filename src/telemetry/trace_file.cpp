@@ -36,10 +36,17 @@ bool has_times(const TraceFile::Span& span) {
   return is_time(span.start_s) && is_time(span.start_s + span.seconds);
 }
 
+bool is_number(const std::string& text) {
+  constexpr std::size_t digits_max = 15;  // exact in a double, which is what viewers read
+  return !text.empty() && text.size() <= digits_max && (text == "0" || text[0] != '0') &&
+         std::ranges::all_of(text, [](char c) { return '0' <= c && c <= '9'; });
+}
+
 std::string arguments_json(const TraceFile::Span& span) {
   std::string text;
   for (const auto& [key, value] : span.arguments)
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", json_text(key), json_text(value));
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", json_text(key),
+                        is_number(value) ? value : json_text(value));
   return text;
 }
 
@@ -107,7 +114,7 @@ struct TraceFile::Impl {
   const std::filesystem::path path;
   int descriptor = -1;
   std::string text{opening};  // not in the file yet
-  off_t end = 0;     // of the events in the file
+  off_t end = 0;              // of the events in the file
   bool has_events = false;
   int error = 0;
 };
@@ -126,9 +133,9 @@ void TraceFile::name_process(int process, const std::string& name) {
   impl_->metadata(process, 0, "process_sort_index", fmt::format(R"("sort_index":{})", process));
 }
 
-void TraceFile::name_row(int process, int row, const std::string& name) {
+void TraceFile::name_row(int process, int row, const std::string& name, int sorts_as) {
   impl_->metadata(process, row, "thread_name", fmt::format(R"("name":{})", json_text(name)));
-  impl_->metadata(process, row, "thread_sort_index", fmt::format(R"("sort_index":{})", row));
+  impl_->metadata(process, row, "thread_sort_index", fmt::format(R"("sort_index":{})", sorts_as));
 }
 
 void TraceFile::span(const Span& span) {
@@ -140,10 +147,12 @@ void TraceFile::span(const Span& span) {
       json_text(span.name), json_text(span.category), arguments_json(span)));
 }
 
-void TraceFile::counter(int process, const std::string& name, double at_s, double value) {
+void TraceFile::counter(int process, const std::string& name, const std::string& unit, double at_s,
+                        double value) {
   if (!is_time(at_s) || !std::isfinite(value)) return;
-  impl_->event(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"value":{}}}}})",
-                           process + 1, microseconds(nanoseconds(at_s)), json_text(name), value));
+  impl_->event(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{{}:{}}}}})",
+                           process + 1, microseconds(nanoseconds(at_s)), json_text(name),
+                           json_text(unit), value));
 }
 
 // The arrow leaves within the last nanosecond: at its end a viewer has left the span.

@@ -18,6 +18,7 @@ namespace {
 struct Placed {
   int row = 0;
   std::int64_t start_ns = 0, end_ns = 0;
+  bool takes_time() const { return end_ns > start_ns; }
 };
 
 // A lane's rows; what was put on one of them is over before the next comes.
@@ -38,17 +39,8 @@ class LaneRows {
   std::vector<std::int64_t> ends_;
 };
 
-// Between the numbers of two lanes' first rows: room for a row per transfer of two steps, so the
-// numbers of a plan's rows are the same in every trace of it.
-int rows_of_a_lane(const Schedule& schedule) {
-  std::size_t ops_max = 0;
-  for (std::size_t lane = 0; lane < schedule.lanes.size(); ++lane)
-    if (is_nvme_lane(static_cast<Lane>(lane)))
-      ops_max = std::max(ops_max, schedule.lanes[lane].size());
-  int rows = 100;
-  while (static_cast<std::size_t>(rows) < 2 * ops_max) rows *= 10;
-  return rows;
-}
+constexpr int steps_row = 10;         // clear of the process's number: viewers call that row "main"
+constexpr int lane_stride = 1000000;  // of the sort order: a row per transfer fits between lanes
 
 std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 double to_seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -62,12 +54,14 @@ struct StepTracer::Impl {
         program(of),
         plan(with),
         schedule(ops),
-        uses(first_uses(ops)),
-        stride(rows_of_a_lane(ops)) {}
+        uses(first_uses(ops)) {
+    trace.name_row(process, steps_row, "step", 0);
+  }
 
   void place(std::span<const OpTime> times, double at_s);
   void place_lane(std::size_t lane);
   int row_of(std::size_t lane, const Placed& op);
+  void write_step(std::int64_t number);
   void write_spans(std::int64_t number);
   void write_flows();
   void add_rates();
@@ -82,8 +76,9 @@ struct StepTracer::Impl {
   const Plan& plan;
   const Schedule& schedule;
   const std::vector<FirstUse> uses;
-  const int stride;
   std::array<LaneRows, num_lanes> rows;
+  std::array<std::vector<int>, num_lanes> row_numbers;
+  int last_row = steps_row;
   std::vector<Placed> placed;  // the step at hand, by OpId
   PerResource<LinkRate> rates;
   std::uint64_t flows = 0;
@@ -102,22 +97,35 @@ void StepTracer::Impl::place(std::span<const OpTime> times, double at_s) {
 void StepTracer::Impl::place_lane(std::size_t lane) {
   std::vector<OpId> ops = schedule.lanes[lane];
   std::ranges::stable_sort(ops, {}, [&](OpId op) { return placed[op.index()].start_ns; });
-  for (const OpId op : ops) placed[op.index()].row = row_of(lane, placed[op.index()]);
+  for (const OpId op : ops)
+    if (placed[op.index()].takes_time()) placed[op.index()].row = row_of(lane, placed[op.index()]);
 }
 
 int StepTracer::Impl::row_of(std::size_t lane, const Placed& op) {
-  const std::size_t named = rows[lane].size();
   const int row = rows[lane].take(op.start_ns, op.end_ns);
-  const int number = (static_cast<int>(lane) + 1) * stride + row;
-  const std::string_view name = lane_name(static_cast<Lane>(lane));
-  if (rows[lane].size() > named)
-    trace.name_row(process, number,
-                   row == 0 ? std::string(name) : fmt::format("{} ({})", name, row + 1));
-  return number;
+  std::vector<int>& numbers = row_numbers[lane];
+  if (static_cast<std::size_t>(row) == numbers.size()) {
+    numbers.push_back(++last_row);
+    const std::string_view name = lane_name(static_cast<Lane>(lane));
+    trace.name_row(process, last_row,
+                   row == 0 ? std::string(name) : fmt::format("{} ({})", name, row + 1),
+                   (static_cast<int>(lane) + 1) * lane_stride + row);
+  }
+  return numbers[static_cast<std::size_t>(row)];
+}
+
+void StepTracer::Impl::write_step(std::int64_t number) {
+  const auto& ops = schedule.lanes[static_cast<std::size_t>(Lane::compute)];
+  if (ops.empty()) return;
+  const std::int64_t begin = placed[ops.front().index()].start_ns;
+  const std::int64_t end = placed[ops.back().index()].end_ns;
+  const std::string name = fmt::format("step {}", number);
+  trace.span({process, steps_row, name, "step", to_seconds(begin), to_seconds(end - begin)});
 }
 
 void StepTracer::Impl::write_spans(std::int64_t number) {
   for (const Op& op : schedule.ops) {
+    if (!placed[op.id.index()].takes_time()) continue;
     TraceFile::Span span = span_of(op.id);
     const std::string label = op_label(program, op);
     span.name = label;
@@ -132,13 +140,15 @@ void StepTracer::Impl::write_spans(std::int64_t number) {
 
 void StepTracer::Impl::write_flows() {
   for (const FirstUse& first : uses)
-    trace.flow((static_cast<std::uint64_t>(process) << 40) + ++flows, span_of(first.fetch),
-               span_of(first.use));
+    if (placed[first.fetch.index()].takes_time() && placed[first.use.index()].takes_time())
+      trace.flow((static_cast<std::uint64_t>(process) << 40) + ++flows, span_of(first.fetch),
+                 span_of(first.use));
 }
 
 void StepTracer::Impl::add_rates() {
   for (const Op& op : schedule.ops) {
     const Placed& at = placed[op.id.index()];
+    if (op.lane == Lane::comm && op.kind == OpKind::copy) continue;  // within the device
     if (const auto bytes = moved_bytes(op, plan.limits.io_alignment); bytes > 0)
       rates[static_cast<std::size_t>(resource_of_lane(op.lane))].add(at.start_ns, at.end_ns, bytes);
   }
@@ -152,6 +162,7 @@ StepTracer::~StepTracer() = default;
 
 void StepTracer::step(std::span<const OpTime> times, double at_s, std::int64_t number) {
   impl_->place(times, at_s);
+  impl_->write_step(number);
   impl_->write_spans(number);
   impl_->write_flows();
   impl_->add_rates();
@@ -161,20 +172,22 @@ void StepTracer::step(std::span<const OpTime> times, double at_s, std::int64_t n
 void StepTracer::finish() {
   for (int i = 0; i < num_resources; ++i) {
     if (!is_link(static_cast<Resource>(i))) continue;
-    const std::string name = fmt::format("{} bytes/s", resource_key(static_cast<Resource>(i)));
+    const std::string name(resource_key(static_cast<Resource>(i)));
     for (const LinkRate::Point& point : impl_->rates[static_cast<std::size_t>(i)].points())
-      impl_->trace.counter(impl_->process, name, to_seconds(point.at_ns), point.bytes_per_s);
+      impl_->trace.counter(impl_->process, name, "bytes/s", to_seconds(point.at_ns),
+                           point.bytes_per_s);
   }
   impl_->rates = {};  // Once.
   impl_->trace.flush();
 }
 
-void trace_step(TraceFile& trace, int process, const Program& program, const Plan& plan,
-                const Schedule& schedule, std::span<const OpTime> times, double at_s) {
+void trace_steps(TraceFile& trace, int process, const Program& program, const Plan& plan,
+                 const Schedule& schedule, std::span<const OpTime> times, double at_s,
+                 double step_s) {
   double earliest = 0;
   for (const OpTime& time : times) earliest = std::min(earliest, time.start + at_s);
   StepTracer tracer(trace, process, program, plan, schedule);
-  tracer.step(times, at_s - earliest, 1);
+  for (const int step : {0, 1}) tracer.step(times, at_s - earliest + step * step_s, step + 1);
   tracer.finish();
 }
 

@@ -42,7 +42,8 @@ void StepTrace::begin(double at_s) {
   tracer_.emplace(*file_, measured_process, run_.program, run_.plan, schedule);
   if (!predicted_) return;
   file_->name_process(predicted_process, fmt::format("rank {}, predicted", run_.program.rank));
-  trace_step(*file_, predicted_process, run_.program, run_.plan, schedule, predicted_->ops, at_s);
+  trace_steps(*file_, predicted_process, run_.program, run_.plan, schedule, predicted_->ops, at_s,
+              predicted_->step_seconds);
 }
 
 std::string StepTrace::close() {

@@ -28,17 +28,18 @@ class TraceFile {
   ~TraceFile();
 
   void name_process(int process, const std::string& name);
-  // Rows sort by their number. Viewers keep row 0 and process 0 for the idle kernel: rows are from
-  // 1, and processes are written one higher than they are numbered here.
-  void name_row(int process, int row, const std::string& name);
+  // Viewers keep row 0 and process 0 for the idle kernel, and show a row's number beside its name:
+  // rows are from 1, and processes are written one higher than they are numbered here.
+  void name_row(int process, int row, const std::string& name, int sorts_as);
   struct Span {
     int process = 0, row = 0;
     std::string_view name = {}, category = {};
     double start_s = 0, seconds = 0;  // viewers drop what starts below 0
-    std::vector<std::pair<std::string, std::string>> arguments = {};
+    std::vector<std::pair<std::string, std::string>> arguments = {};  // digits become numbers
   };
   void span(const Span& span);
-  void counter(int process, const std::string& name, double at_s, double value);
+  void counter(int process, const std::string& name, const std::string& unit, double at_s,
+               double value);
   // An arrow between two spans, from the end of one to the start of the other. After both.
   void flow(std::uint64_t id, const Span& from, const Span& to);
 
@@ -53,10 +54,11 @@ class TraceFile {
   std::unique_ptr<Impl> impl_;
 };
 
-// The steps of one schedule on the rows of one process: a row per lane in use (NVMe lanes split
-// into as many rows as have transfers side by side), flows from each fetch to its first use, and
-// counters of the bytes per second on each link. Steps overlap: those that follow one another in a
-// run share the rows. All arguments outlive it.
+// The steps of one schedule on the rows of one process: a row of the steps, from the first to the
+// last op of the compute lane; a row per lane in use (NVMe lanes split into as many rows as have
+// transfers side by side); flows from each fetch to its first use; and counters of the bytes per
+// second on each link. Ops that take no time are left out. Steps overlap: those that follow one
+// another in a run share the rows. All arguments outlive it.
 class StepTracer {
  public:
   StepTracer(TraceFile& trace, int process, const Program& program, const Plan& plan,
@@ -74,8 +76,10 @@ class StepTracer {
   std::unique_ptr<Impl> impl_;
 };
 
-// One step as a process. It is moved to later by as much as its first op would start below 0.
-void trace_step(TraceFile& trace, int process, const Program& program, const Plan& plan,
-                const Schedule& schedule, std::span<const OpTime> times, double at_s);
+// Two equal steps, `step_s` apart, as a process: what the second waits for may be the first's. They
+// are moved to later by as much as the first op would start below 0.
+void trace_steps(TraceFile& trace, int process, const Program& program, const Plan& plan,
+                 const Schedule& schedule, std::span<const OpTime> times, double at_s,
+                 double step_s);
 
 }  // namespace strata

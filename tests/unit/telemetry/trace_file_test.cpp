@@ -58,7 +58,7 @@ TEST_F(TraceFileTest, WritesASpanInMicrosecondsWithFractions) {
 TEST_F(TraceFileTest, NamesProcessesAndRowsAndSortsThemByNumber) {
   TraceFile trace(path_);
   trace.name_process(2, "rank 2");
-  trace.name_row(2, 7, "h2d");
+  trace.name_row(2, 7, "h2d", 30);
   trace.close();
   EXPECT_EQ(events(), json::parse(R"([
       {"ph": "M", "pid": 3, "tid": 0, "name": "process_name", "args": {"name": "rank 2"}},
@@ -69,7 +69,7 @@ TEST_F(TraceFileTest, NamesProcessesAndRowsAndSortsThemByNumber) {
 
 TEST_F(TraceFileTest, WritesCountersAndFlows) {
   TraceFile trace(path_);
-  trace.counter(0, "h2d bytes/s", 1e-3, 2.5e9);
+  trace.counter(0, "h2d", "bytes/s", 1e-3, 2.5e9);
   const TraceFile::Span from{.row = 1, .start_s = 0, .seconds = 1e-3};
   const TraceFile::Span to{.row = 2, .start_s = 2e-3, .seconds = 1e-3};
   trace.flow(7, from, to);
@@ -86,7 +86,7 @@ TEST_F(TraceFileTest, EscapesWhateverANameHolds) {
   TraceFile trace(path_);
   trace.name_process(0, hostile);
   trace.span({.row = 1, .name = hostile, .category = hostile, .arguments = {{hostile, hostile}}});
-  trace.counter(0, hostile, 0, 1);
+  trace.counter(0, hostile, "bytes", 0, 1);
   trace.close();
   const json found = events();
   ASSERT_EQ(found.size(), 4u);
@@ -97,7 +97,7 @@ TEST_F(TraceFileTest, EscapesWhateverANameHolds) {
 TEST_F(TraceFileTest, IsValidAtEachFlush) {
   TraceFile trace(path_);
   for (std::size_t i = 1; i <= 3; ++i) {
-    trace.counter(0, "c", static_cast<double>(i), 0);
+    trace.counter(0, "c", "bytes", static_cast<double>(i), 0);
     EXPECT_EQ(events().size(), i - 1);
     trace.flush();
     EXPECT_EQ(events().size(), i);
@@ -106,7 +106,7 @@ TEST_F(TraceFileTest, IsValidAtEachFlush) {
 
 TEST_F(TraceFileTest, FlushesByItselfOnceThereIsMuch) {
   TraceFile trace(path_);
-  for (int i = 0; i < 20'000; ++i) trace.counter(0, "counter", i, i);
+  for (int i = 0; i < 20'000; ++i) trace.counter(0, "counter", "bytes", i, i);
   const std::size_t in_file = events().size();
   EXPECT_GT(in_file, 10'000u);
   trace.close();
@@ -117,9 +117,9 @@ TEST_F(TraceFileTest, IsValidWithWhatWasFlushedWhenItsProcessIsKilled) {
   const pid_t child = ::fork();
   if (child == 0) {
     TraceFile trace(path_);
-    trace.counter(0, "flushed", 1, 0);
+    trace.counter(0, "flushed", "bytes", 1, 0);
     trace.flush();
-    trace.counter(0, "buffered", 2, 0);
+    trace.counter(0, "buffered", "bytes", 2, 0);
     ::raise(SIGKILL);
   }
   int status = 0;
@@ -154,8 +154,8 @@ TEST_F(TraceFileTest, LeavesOutWhatHasNoFiniteTimeOrValue) {
   TraceFile trace(path_);
   trace.span({.row = 1, .name = "n", .start_s = nan});
   trace.span({.row = 1, .name = "n", .seconds = inf});
-  trace.counter(0, "c", 0, inf);
-  trace.counter(0, "c", -inf, 0);
+  trace.counter(0, "c", "bytes", 0, inf);
+  trace.counter(0, "c", "bytes", -inf, 0);
   trace.flow(1, {.start_s = nan}, {});
   trace.span({.row = 1, .name = "backwards", .start_s = 2, .seconds = -1});
   trace.close();
@@ -185,14 +185,14 @@ TEST_F(TraceFileTest, TellsOfAFullDiskAtTheStart) {
 
 TEST_F(TraceFileTest, EndsValidWithTheFlushBeforeTheDiskWasFull) {
   TraceFile trace(path_);
-  trace.counter(0, "fits", 0, 1);
+  trace.counter(0, "fits", "bytes", 0, 1);
   trace.flush();
   {
     const FileSizeLimit limit(fs::file_size(path_) + 10);
-    trace.counter(0, "fits not", 0, 1);
+    trace.counter(0, "fits not", "bytes", 0, 1);
     trace.flush();
   }
-  trace.counter(0, "too late", 0, 1);
+  trace.counter(0, "too late", "bytes", 0, 1);
   EXPECT_THROW(trace.close(), SystemError);
   ASSERT_EQ(events().size(), 1u);
   EXPECT_EQ(events()[0]["name"], "fits");
