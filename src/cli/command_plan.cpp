@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "cli/command.hpp"
 #include "cli/plan_options.hpp"
 #include "cli/plan_output.hpp"
 #include "cli/run_options.hpp"
 #include "cli/text_file.hpp"
+#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/io/store/shard_store.hpp"
 #include "strata/topology/topology.hpp"
@@ -65,11 +69,27 @@ Scenario searched(const Scenario& start, const MachineProfile& machine) {
   return found;
 }
 
+void warn_of_limit(const char* key, const std::optional<std::uint64_t>& limit,
+                   std::uint64_t machine_has) {
+  if (!limit || *limit <= machine_has) return;
+  fmt::print(stderr, "warning: {}: {} is more than the machine gives a run, {}: planned with that\n",
+             key, format_bytes(*limit), format_bytes(machine_has));
+}
+
+void warn_of_limits(const RunConfig& config, const MachineProfile& machine) {
+  const TierLimits own = machine_limits(machine);
+  warn_of_limit("offload.gpu_limit", config.offload.gpu_limit, own.device_bytes);
+  warn_of_limit("offload.cpu_limit", config.offload.cpu_limit,
+                own.host_bytes * static_cast<std::uint64_t>(machine.ranks));
+}
+
 int plan_for(const PlanOptions& options, const MachineProfile& machine) {
-  const RunConfig config = plan_config(options, &machine);
+  RunConfig config = plan_config(options, &machine);
+  const bool searches = std::exchange(config.offload.automatic, false) || options.searches;
+  warn_of_limits(config, machine);
   Scenario scenario = scenario_of(config, machine);
   try {
-    if (options.searches) scenario = searched(scenario, machine);
+    if (searches) scenario = searched(scenario, machine);
     const Forecast now = forecast(scenario, machine);
     print_forecast(config, machine, now);
     print_improvements(scenario, improvements(scenario, now, machine));

@@ -319,9 +319,13 @@ PlanChoice plan_choice(const RunConfig& config) {
 
 TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
   TierLimits limits = machine_limits(machine);
-  if (config.offload.gpu_limit) limits.device_bytes = *config.offload.gpu_limit;
+  // What a config allows beyond what the machine has is not there.
+  limits.device_bytes =
+      std::min(limits.device_bytes, config.offload.gpu_limit.value_or(limits.device_bytes));
   if (config.offload.cpu_limit)
-    limits.host_bytes = *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks);
+    limits.host_bytes =
+        std::min(limits.host_bytes,
+                 *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks));
   return limits;
 }
 

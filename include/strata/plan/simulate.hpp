@@ -47,7 +47,7 @@ std::string_view resource_name(Resource resource);  // "compute", "host memory",
 struct Simulation {
   // A step ends with its report, as in a run; without one, when all its ops are complete.
   double step_seconds = 0;        // from one step's end to the next, steady state
-  double first_step_seconds = 0;  // of a cold start: nothing was fetched ahead
+  double first_step_seconds = 0;  // of a cold start, to its report: there are no updates of a step before to wait for
 
   // Seconds a step keeps each resource busy at its full rate. The largest bounds the step.
   std::array<double, num_resources> busy{};
