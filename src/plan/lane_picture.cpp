@@ -69,18 +69,9 @@ std::size_t kind_of(const Program& program, const Op& op) {
 }
 
 // The order of the pipeline, lanes of one resource together.
-constexpr std::array<std::pair<Lane, const char*>, num_lanes> rows{
-    {{Lane::read, "NVMe read"},
-     {Lane::state_read, "NVMe read, state"},
-     {Lane::h2d, "CPU to GPU"},
-     {Lane::state_h2d, "CPU to GPU, state"},
-     {Lane::compute, "GPU compute"},
-     {Lane::comm, "between GPUs"},
-     {Lane::d2h, "GPU to CPU"},
-     {Lane::state_d2h, "GPU to CPU, state"},
-     {Lane::update, "CPU optimizer"},
-     {Lane::write, "NVMe write"},
-     {Lane::state_write, "NVMe write, state"}}};
+constexpr std::array<Lane, num_lanes> rows{
+    Lane::read, Lane::state_read, Lane::h2d,    Lane::state_h2d, Lane::compute,    Lane::comm,
+    Lane::d2h,  Lane::state_d2h,  Lane::update, Lane::write,     Lane::state_write};
 
 // Seconds by kind in each column of one row.
 class Row {
@@ -179,11 +170,12 @@ std::string draw_lanes(const PicturePage& page, const Program& program, const Sc
   std::string drawn = draw_heading("What each lane does", y), lanes;
   drawn += draw_legend(kinds_in(program, schedule), y);
   const double top = y += 4;
-  for (const auto& [lane, name] : rows) {
+  for (const Lane lane : rows) {
     const auto index = static_cast<std::size_t>(lane);
     if (schedule.lanes[index].empty()) continue;
     const double share = simulation.lane_busy[index] / simulation.step_seconds;
-    lanes += draw_row(row_of(program, schedule, simulation, lane), name, share, y);
+    lanes += draw_row(row_of(program, schedule, simulation, lane), std::string(lane_label(lane)),
+                      share, y);
     y += row_height + row_gap;
   }
   const std::string axis = draw_time_axis(page, top, y);

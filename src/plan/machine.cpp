@@ -20,28 +20,6 @@ double both_ways(const DriveProfile& drive) {
 
 }  // namespace
 
-std::string_view resource_name(Resource resource) {
-  switch (resource) {
-    case Resource::compute:
-      return "compute";
-    case Resource::comm:
-      return "comm";
-    case Resource::up:
-      return "up";
-    case Resource::down:
-      return "down";
-    case Resource::update:
-      return "update";
-    case Resource::host_memory:
-      return "host memory";
-    case Resource::nvme_read:
-      return "NVMe read";
-    case Resource::nvme_write:
-      return "NVMe write";
-  }
-  return "?";
-}
-
 TierLimits machine_limits(const MachineProfile& machine, double headroom) {
   const double own = 1 - headroom, shared = own / std::max(1, machine.ranks);
   TierLimits limits;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "strata/plan/plan.hpp"
+#include "strata/plan/simulate.hpp"
 
 namespace strata {
 
@@ -42,6 +43,69 @@ std::string_view lane_name(Lane lane) {
       return "state_write";
   }
   return "?";
+}
+
+std::string_view lane_label(Lane lane) {
+  switch (lane) {
+    case Lane::read:
+      return "NVMe read";
+    case Lane::state_read:
+      return "NVMe read, state";
+    case Lane::h2d:
+      return "CPU to GPU";
+    case Lane::state_h2d:
+      return "CPU to GPU, state";
+    case Lane::compute:
+      return "GPU compute";
+    case Lane::comm:
+      return "between GPUs";
+    case Lane::d2h:
+      return "GPU to CPU";
+    case Lane::state_d2h:
+      return "GPU to CPU, state";
+    case Lane::update:
+      return "CPU optimizer";
+    case Lane::write:
+      return "NVMe write";
+    case Lane::state_write:
+      return "NVMe write, state";
+  }
+  return "?";
+}
+
+std::string_view resource_key(Resource resource) {
+  switch (resource) {
+    case Resource::compute:
+      return "compute";
+    case Resource::comm:
+      return "comm";
+    case Resource::up:
+      return "h2d";
+    case Resource::down:
+      return "d2h";
+    case Resource::update:
+      return "update";
+    case Resource::host_memory:
+      return "host_memory";
+    case Resource::nvme_read:
+      return "nvme_read";
+    case Resource::nvme_write:
+      return "nvme_write";
+  }
+  return "?";
+}
+
+std::string_view resource_name(Resource resource) {
+  switch (resource) {
+    case Resource::host_memory:
+      return "host memory";
+    case Resource::nvme_read:
+      return "NVMe read";
+    case Resource::nvme_write:
+      return "NVMe write";
+    default:
+      return resource_key(resource);
+  }
 }
 
 std::string_view op_kind_name(OpKind kind) {

@@ -22,6 +22,23 @@ std::uint64_t collective_bytes(const Op& op) {
   return 0;
 }
 
+std::uint64_t link_bytes(const Op& op, std::uint64_t io_alignment) {
+  switch (op.kind) {
+    case OpKind::feed:
+      return op.operands.back().region.bytes;
+    case OpKind::copy: {
+      const Region &source = op.operands.front().region, &target = op.operands.back().region;
+      return source.tier == target.tier ? 0 : target.bytes;
+    }
+    case OpKind::read:
+      return align_up(op.operands.front().region.bytes, io_alignment);
+    case OpKind::write:
+      return align_up(op.operands.back().region.bytes, io_alignment);
+    default:
+      return collective_bytes(op);
+  }
+}
+
 NvmeTraffic nvme_traffic(const Plan& plan, std::string_view schedule) {
   const Schedule* ops = plan.schedule(schedule);
   if (ops == nullptr) throw ConfigError("the plan has no schedule '" + std::string(schedule) + "'");
@@ -33,7 +50,7 @@ NvmeTraffic nvme_traffic(const Plan& plan, std::string_view schedule) {
     const bool reads = op.kind == OpKind::read;
     const Region& disk = op.operands[reads ? 0 : 1].region;
     auto& drives = reads ? traffic.drive_read_bytes : traffic.drive_written_bytes;
-    drives.at(disk.drive) += align_up(disk.bytes, plan.limits.io_alignment);
+    drives.at(disk.drive) += link_bytes(op, plan.limits.io_alignment);
   }
   return traffic;
 }

@@ -12,18 +12,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "host memory" as a key: "host_memory".
-std::string key_of(std::string_view name) {
-  std::string key(name);
-  for (char& c : key) c = c == ' ' ? '_' : static_cast<char>(std::tolower(c));
-  return key;
-}
-
 Json resources_json(const Prediction& p) {
   Json json = Json::object();
   for (const ResourceUse& use : p.resources) {
     const std::string unit = use.resource == Resource::compute ? "flops" : "bytes";
-    json[key_of(resource_name(use.resource))] = {
+    json[std::string(resource_key(use.resource))] = {
         {"busy_seconds", use.busy_seconds},
         {unit, use.amount},
         {"achieved_" + unit + "_per_s", use.achieved_per_s},
@@ -78,7 +71,7 @@ Json prediction_json(const Prediction& p) {
           {"model_flops_per_step_and_rank", p.model_flops},
           {"flops_per_step_and_rank", s.flops},
           {"mfu", p.mfu},
-          {"bound_by", key_of(resource_name(s.bound_by))},
+          {"bound_by", resource_key(s.bound_by)},
           {"bound_seconds", s.bound_seconds()},
           {"resources", resources_json(p)},
           {"lane_busy_seconds", lanes_json(s.lane_busy)},

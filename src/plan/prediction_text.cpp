@@ -32,6 +32,11 @@ std::string bar(double share) {
       static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * bar_columns)), '#');
 }
 
+// Of what a resource did: comm that only copies within the accelerator moves nothing.
+std::string amount(double value, const std::string& unit) {
+  return value > 0 ? scaled(value, unit.c_str()) : "-";
+}
+
 const char* unit_of(Resource resource) { return resource == Resource::compute ? "FLOP" : "B"; }
 
 // The parts of the step, compute first; they sum to the step but for waits too short to list.
@@ -112,11 +117,10 @@ std::string format_resources(const Prediction& p) {
                    {"bound", right}});
   for (const ResourceUse& use : p.resources) {
     const std::string unit = unit_of(use.resource);
-    table.add_row(
-        {fmt::format("  {}", resource_name(use.resource)), format_seconds(use.busy_seconds),
-         percent(use.busy_seconds / p.simulation.step_seconds), scaled(use.amount, unit.c_str()),
-         scaled(use.achieved_per_s, (unit + "/s").c_str()),
-         scaled(use.bound_per_s, (unit + "/s").c_str())});
+    table.add_row({fmt::format("  {}", resource_name(use.resource)),
+                   format_seconds(use.busy_seconds),
+                   percent(use.busy_seconds / p.simulation.step_seconds), amount(use.amount, unit),
+                   amount(use.achieved_per_s, unit + "/s"), amount(use.bound_per_s, unit + "/s")});
   }
   return table.text();
 }

@@ -4,15 +4,12 @@
 #include <limits>
 #include <vector>
 
-#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
 
-struct Stretch {
-  double start, end;
-};
+using Stretch = BusyTime::Stretch;
 
 double covered(std::vector<Stretch>& stretches) {
   std::ranges::sort(stretches, {}, &Stretch::start);
@@ -50,28 +47,6 @@ Resource resource_of_lane(Lane lane) {
   return Resource::compute;
 }
 
-std::string_view resource_key(Resource resource) {
-  switch (resource) {
-    case Resource::compute:
-      return "compute";
-    case Resource::comm:
-      return "comm";
-    case Resource::up:
-      return "h2d";
-    case Resource::down:
-      return "d2h";
-    case Resource::update:
-      return "update";
-    case Resource::host_memory:
-      return "host_memory";
-    case Resource::nvme_read:
-      return "nvme_read";
-    case Resource::nvme_write:
-      return "nvme_write";
-  }
-  return "?";
-}
-
 bool is_link(Resource resource) {
   switch (resource) {
     case Resource::comm:
@@ -88,48 +63,46 @@ bool is_link(Resource resource) {
   return false;
 }
 
-std::uint64_t moved_bytes(const Op& op, std::uint64_t io_alignment) {
-  switch (op.kind) {
-    case OpKind::feed:
-    case OpKind::copy:
-      return op.operands.back().region.bytes;
-    case OpKind::read:
-      return align_up(op.operands.front().region.bytes, io_alignment);
-    case OpKind::write:
-      return align_up(op.operands.back().region.bytes, io_alignment);
-    case OpKind::gather:
-    case OpKind::reduce:
-      return collective_bytes(op);
-    case OpKind::run:
-    case OpKind::accumulate:
-    case OpKind::square:
-    case OpKind::norm:
-    case OpKind::update:
-    case OpKind::report:
-    case OpKind::sum:
-      break;
-  }
-  return 0;
-}
-
 PerResource<std::uint64_t> moved_bytes(const Plan& plan, const Schedule& schedule) {
   PerResource<std::uint64_t> bytes{};
   for (const Op& op : schedule.ops)
     bytes[static_cast<std::size_t>(resource_of_lane(op.lane))] +=
-        moved_bytes(op, plan.limits.io_alignment);
+        link_bytes(op, plan.limits.io_alignment);
   return bytes;
 }
 
-PerResource<double> busy_seconds(const Schedule& schedule, std::span<const OpTime> times) {
+PerResource<double> transfer_seconds(const Plan& plan, const Schedule& schedule,
+                                     std::span<const OpTime> times) {
   ensure(times.size() == schedule.ops.size());
   PerResource<std::vector<Stretch>> stretches;
   for (const Op& op : schedule.ops) {
     const OpTime& time = times[op.id.index()];
-    stretches[static_cast<std::size_t>(resource_of_lane(op.lane))].push_back(
-        {time.start, time.end});
+    if (link_bytes(op, plan.limits.io_alignment) > 0)
+      stretches[static_cast<std::size_t>(resource_of_lane(op.lane))].push_back(
+          {time.start, time.end});
   }
+  PerResource<double> seconds{};
+  for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = covered(stretches[i]);
+  return seconds;
+}
+
+void BusyTime::add(std::span<const OpTime> times, double at_s) {
+  ensure(times.size() == schedule_.ops.size());
+  for (const Op& op : schedule_.ops) {
+    const OpTime& time = times[op.id.index()];
+    stretches_[static_cast<std::size_t>(resource_of_lane(op.lane))].push_back(
+        {time.start + at_s, time.end + at_s});
+  }
+}
+
+PerResource<double> BusyTime::within(double begin, double end) {
   PerResource<double> busy{};
-  for (std::size_t i = 0; i < busy.size(); ++i) busy[i] = covered(stretches[i]);
+  for (std::size_t i = 0; i < busy.size(); ++i) {
+    std::vector<Stretch> cut = stretches_[i];
+    for (Stretch& s : cut) s = {std::clamp(s.start, begin, end), std::clamp(s.end, begin, end)};
+    busy[i] = covered(cut);
+    std::erase_if(stretches_[i], [&](const Stretch& s) { return s.end <= end; });
+  }
   return busy;
 }
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "strata/core/digits.hpp"
 #include "strata/core/text_table.hpp"
 
@@ -40,7 +43,7 @@ TextTable make_table(const Roofline& roofline) {
 
 Cells row(const Roofline& roofline, std::size_t i) {
   const StepUse& measured = roofline.measured;
-  Cells cells{std::string(resource_key(static_cast<Resource>(i)))};
+  Cells cells{std::string(resource_name(static_cast<Resource>(i)))};
   const auto add = [&](std::string cell) { cells.push_back(std::move(cell)); };
   if (roofline.predicted) {
     add(in_seconds(roofline.predicted->full_rate[i]));
@@ -49,7 +52,7 @@ Cells row(const Roofline& roofline, std::size_t i) {
   }
   add(in_seconds(measured.busy[i]));
   add(in_percent(measured.busy[i], measured.seconds));
-  add(in_rate(roofline.bytes[i], measured.busy[i]));
+  add(in_rate(roofline.bytes[i], measured.transfer[i]));
   if (roofline.predicted) add(in_seconds(roofline.predicted->use.waits[i]));
   add(in_seconds(measured.waits[i]));
   return cells;
@@ -74,7 +77,20 @@ std::string headline(const Roofline& roofline) {
   return text + fmt::format("; {} of the bound, {} by {}\n",
                             in_percent(roofline.predicted->bound_seconds(), measured),
                             in_seconds(roofline.predicted->bound_seconds()),
-                            resource_key(roofline.predicted->bound_by));
+                            resource_name(roofline.predicted->bound_by));
+}
+
+// In a step among equal ones: ops of those before and after run within it.
+PerResource<double> steady_busy(const Schedule& schedule, const Simulation& simulation) {
+  BusyTime busy(schedule);
+  const double step = simulation.step_seconds;
+  if (step <= 0 || simulation.ops.empty()) return {};
+  const double first = std::ranges::min_element(simulation.ops, {}, &OpTime::start)->start;
+  const double last = std::ranges::max_element(simulation.ops, {}, &OpTime::end)->end;
+  const auto steps_before = static_cast<int>(std::ceil(last / step));
+  const auto steps_after = static_cast<int>(std::ceil(-first / step));
+  for (int i = -steps_before; i <= steps_after; ++i) busy.add(simulation.ops, i * step);
+  return busy.within(0, step);
 }
 
 }  // namespace
@@ -91,7 +107,7 @@ PerResource<double> waits_by_resource(const std::array<double, num_lanes>& lanes
 StepUse predicted_use(const Schedule& schedule, const Simulation& simulation) {
   StepUse use;
   use.seconds = simulation.step_seconds;
-  use.busy = busy_seconds(schedule, simulation.ops);
+  use.busy = steady_busy(schedule, simulation);
   use.waits = waits_by_resource(simulation.compute_waits);
   return use;
 }
@@ -106,7 +122,7 @@ std::string format_prediction(const Roofline::Prediction& predicted, std::int64_
     text += fmt::format(" ({} tok/s)",
                         three_digits(static_cast<double>(tokens) / predicted.use.seconds));
   return text + fmt::format("; bound {} by {}", in_seconds(predicted.bound_seconds()),
-                            resource_key(predicted.bound_by));
+                            resource_name(predicted.bound_by));
 }
 
 std::string format_roofline(const Roofline& roofline) {

@@ -132,7 +132,7 @@ void StepTracer::Impl::write_spans(std::int64_t number) {
     span.category = op_kind_name(op.kind);
     span.arguments = {{"step", std::to_string(number)}, {"op", std::to_string(op.id.value)}};
     if (op.segment.valid()) span.arguments.emplace_back("for", program.segment(op.segment).name);
-    if (const auto bytes = moved_bytes(op, plan.limits.io_alignment); bytes > 0)
+    if (const auto bytes = link_bytes(op, plan.limits.io_alignment); bytes > 0)
       span.arguments.emplace_back("bytes", std::to_string(bytes));
     trace.span(span);
   }
@@ -148,8 +148,7 @@ void StepTracer::Impl::write_flows() {
 void StepTracer::Impl::add_rates() {
   for (const Op& op : schedule.ops) {
     const Placed& at = placed[op.id.index()];
-    if (op.lane == Lane::comm && op.kind == OpKind::copy) continue;  // within the device
-    if (const auto bytes = moved_bytes(op, plan.limits.io_alignment); bytes > 0)
+    if (const auto bytes = link_bytes(op, plan.limits.io_alignment); bytes > 0)
       rates[static_cast<std::size_t>(resource_of_lane(op.lane))].add(at.start_ns, at.end_ns, bytes);
   }
 }

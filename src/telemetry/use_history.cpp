@@ -36,6 +36,7 @@ StepUse UseHistory::median() const {
   median.loop = median_of(steps_, [](const StepUse& use) { return use.loop; });
   for (std::size_t i = 0; i < num_resources; ++i) {
     median.busy[i] = median_of(steps_, [i](const StepUse& use) { return use.busy[i]; });
+    median.transfer[i] = median_of(steps_, [i](const StepUse& use) { return use.transfer[i]; });
     median.waits[i] = median_of(steps_, [i](const StepUse& use) { return use.waits[i]; });
   }
   return median;

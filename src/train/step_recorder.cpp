@@ -82,15 +82,17 @@ Named by_resource(Value value) {
 StepRecorder::StepRecorder(const TrainerOptions& options, const Executor& executor,
                            const PlannedRun& run, std::int64_t total_steps)
     : executor_(executor),
+      plan_(run.plan),
       schedule_(*run.plan.schedule("train")),
       bytes_(moved_bytes(run.plan, schedule_)),
       origin_ns_(now_ns()),
-      trace_(options, run, total_steps) {
+      trace_(options, run, total_steps),
+      busy_(schedule_) {
   if (options.predicted) predicted_ = prediction_of(schedule_, *options.predicted);
 }
 
 void StepRecorder::took(std::int64_t index, double step_seconds) {
-  seconds_[slot(index)] = step_seconds;
+  walls_[slot(index)] = {step_seconds, seconds(now_ns() - origin_ns_)};
 }
 
 void StepRecorder::collect() {
@@ -100,8 +102,11 @@ void StepRecorder::collect() {
 
 void StepRecorder::note(CompletedStep step) {
   timing_ = step.timing;
-  use_.seconds = seconds_of(timing_.index);
-  use_.busy = busy_seconds(schedule_, step.ops);
+  const Wall& wall = walls_[slot(timing_.index)];
+  use_.seconds = wall.seconds;
+  busy_.add(step.ops);
+  use_.busy = busy_.within(wall.end - wall.seconds, wall.end);
+  use_.transfer = transfer_seconds(plan_, schedule_, step.ops);
   note_waits(step);
   if (timing_.index >= warm_up_steps) history_.add(use_);
   trace_.step(step);
@@ -125,7 +130,7 @@ void StepRecorder::describe(StepReport& report) const {
   if (timing_.index < 0 || use_.seconds <= 0) return;
   report.used = by_resource([&](std::size_t i) { return use_.busy[i] / use_.seconds; });
   report.rates = by_resource([&](std::size_t i) {
-    return use_.busy[i] > 0 ? static_cast<double>(bytes_[i]) / use_.busy[i] : 0;
+    return use_.transfer[i] > 0 ? static_cast<double>(bytes_[i]) / use_.transfer[i] : 0;
   });
   if (!predicted_) return;
   report.roofline =

@@ -23,7 +23,8 @@ class StepRecorder {
   StepRecorder(const TrainerOptions& options, const Executor& executor, const PlannedRun& run,
                std::int64_t total_steps);
 
-  // The wall time of the step with this StepArgs::index. Each step, in order.
+  // The result of the step with this StepArgs::index came just now, `seconds` after that of the
+  // step before. Each step, in order.
   void took(std::int64_t index, double seconds);
   // Looks at the steps that completed since the last call: at most two, whenever one more step's
   // result is there or the executor was drained.
@@ -40,17 +41,21 @@ class StepRecorder {
  private:
   void note(CompletedStep step);
   void note_waits(const CompletedStep& step);
-  double seconds_of(std::int64_t index) const { return seconds_[slot(index)]; }
   static std::size_t slot(std::int64_t index) { return static_cast<std::size_t>(index % 4); }
 
   const Executor& executor_;
+  const Plan& plan_;
   const Schedule& schedule_;
   const PerResource<std::uint64_t> bytes_;
   const std::int64_t origin_ns_;
   StepTrace trace_;
   std::optional<Roofline::Prediction> predicted_;
   UseHistory history_;
-  std::array<double, 4> seconds_{};  // wall time of the last steps
+  struct Wall {
+    double seconds = 0, end = 0;
+  };
+  std::array<Wall, 4> walls_{};  // of the last steps
+  BusyTime busy_;
   // Of the last complete step.
   StepTiming timing_;
   StepUse use_;

@@ -21,7 +21,7 @@ struct TraceContent {
     RowKey row;
     std::string name, category;
     double start_us = 0, end_us = 0;
-    std::map<std::string, std::string> arguments;
+    std::map<std::string, std::string> arguments;  // numbers as digits
   };
   struct ReadFlow {  // the spans that its ends lie in
     std::optional<ReadSpan> from, to;
@@ -29,14 +29,18 @@ struct TraceContent {
 
   std::map<int, std::string> processes;
   std::map<RowKey, std::string> rows;
-  std::vector<ReadSpan> spans;
+  std::map<RowKey, int> sorts_as;
+  std::vector<ReadSpan> spans;       // of ops
+  std::vector<ReadSpan> step_spans;  // of steps
   std::map<std::uint64_t, ReadFlow> flows;
   std::map<std::string, std::vector<std::pair<double, double>>> counters;  // us, value
+  std::map<std::string, std::string> units;                                // of counters
 
   // Pairs of neighbours on a row of which one begins before the other has ended.
   int overlaps() const {
     std::map<RowKey, std::vector<std::pair<double, double>>> by_row;
-    for (const ReadSpan& span : spans) by_row[span.row].emplace_back(span.start_us, span.end_us);
+    for (const auto* some : {&spans, &step_spans})
+      for (const ReadSpan& span : *some) by_row[span.row].emplace_back(span.start_us, span.end_us);
     int found = 0;
     for (auto& [row, times] : by_row) {
       std::ranges::sort(times);
@@ -75,11 +79,19 @@ inline TraceContent read_trace(const std::filesystem::path& path) {
     if (kind == "M" && name == "process_name")
       content.processes[event.at("pid")] = arguments.at("name");
     if (kind == "M" && name == "thread_name") content.rows[row_of(event)] = arguments.at("name");
-    if (kind == "C") content.counters[name].emplace_back(event.at("ts"), arguments.at("value"));
+    if (kind == "M" && name == "thread_sort_index")
+      content.sorts_as[row_of(event)] = arguments.at("sort_index");
+    if (kind == "C") {
+      content.units[name] = arguments.begin().key();
+      content.counters[name].emplace_back(event.at("ts"), arguments.begin().value());
+    }
     if (kind != "X") continue;
     const double start = event.at("ts"), length = event.at("dur");
-    content.spans.push_back(
-        {row_of(event), name, event.at("cat"), start, start + length, arguments});
+    auto& spans = event.at("cat") == "step" ? content.step_spans : content.spans;
+    spans.push_back({row_of(event), name, event.at("cat"), start, start + length, {}});
+    for (const auto& [key, value] : arguments.items())
+      spans.back().arguments[key] =
+          value.is_string() ? value.template get<std::string>() : value.dump();
   }
   for (const auto& event : events) {
     const std::string kind = event.at("ph");

@@ -42,7 +42,8 @@ enum class Lane : std::uint8_t {
   state_write,  // state lanes
 };
 inline constexpr int num_lanes = 11;
-std::string_view lane_name(Lane lane);
+std::string_view lane_name(Lane lane);   // for tools and logs: "h2d", "state_read"
+std::string_view lane_label(Lane lane);  // for pictures: "CPU to GPU", "NVMe read, state"
 constexpr bool is_nvme_lane(Lane lane) {
   return lane == Lane::read || lane == Lane::write || lane == Lane::state_read ||
          lane == Lane::state_write;
@@ -243,6 +244,9 @@ std::vector<Violation> verify(const Program& program, const Plan& plan);
 
 // Bytes that a gather brings to one rank, or that a reduce takes from it; 0 for other ops.
 std::uint64_t collective_bytes(const Op& op);
+// Bytes that an op moves over the link of its lane, as direct I/O rounds them. 0: it moves none, or
+// stays within one tier of one rank, as copies on the comm lane do.
+std::uint64_t link_bytes(const Op& op, std::uint64_t io_alignment);
 
 // Bytes that one step of a schedule moves from and to each drive, rounded up as direct I/O does.
 struct NvmeTraffic {

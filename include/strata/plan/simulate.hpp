@@ -42,7 +42,8 @@ enum class Resource : std::uint8_t {
   nvme_write,
 };
 inline constexpr int num_resources = 8;
-std::string_view resource_name(Resource resource);  // "compute", "host memory", "NVMe read"
+std::string_view resource_key(Resource resource);   // for tools: "h2d", "host_memory", "nvme_read"
+std::string_view resource_name(Resource resource);  // for people: "h2d", "host memory", "NVMe read"
 
 struct Simulation {
   // A step ends with its report, as in a run; without one, when all its ops are complete.

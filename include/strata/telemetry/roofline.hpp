@@ -15,10 +15,11 @@ namespace strata {
 
 // What one step did, measured or predicted.
 struct StepUse {
-  double seconds = 0;           // from the step before to this one
-  PerResource<double> busy{};   // seconds with at least one op under way
-  PerResource<double> waits{};  // seconds in which the compute lane waited for it
-  double loop = 0;              // seconds in which it waited for the training loop; never predicted
+  double seconds = 0;              // from the result of the step before to this one's
+  PerResource<double> busy{};      // of them, those with at least one op of any step under way
+  PerResource<double> transfer{};  // transfer_seconds() of its own ops; of measured steps
+  PerResource<double> waits{};     // seconds in which the compute lane waited for it
+  double loop = 0;  // seconds in which it waited for the training loop; never predicted
   bool operator==(const StepUse&) const = default;
 };
 
@@ -58,7 +59,7 @@ struct Roofline {
 
 Roofline::Prediction prediction_of(const Schedule& schedule, const Simulation& simulation);
 
-// "2.31 s predicted (812 tok/s); bound 2.02 s by nvme_read", for before the run.
+// "2.31 s predicted (812 tok/s); bound 2.02 s by NVMe read", for before the run.
 std::string format_prediction(const Roofline::Prediction& predicted, std::int64_t tokens);
 // A headline and a table by resource; empty when no step was measured.
 std::string format_roofline(const Roofline& roofline);

@@ -86,5 +86,36 @@ TEST(NvmeTraffic, RefusesAScheduleThatThePlanDoesNotHave) {
   EXPECT_THROW(nvme_traffic(plan, "no such"), ConfigError);
 }
 
+Op op_between(OpKind kind, const Region& from, const Region& to) {
+  Op op;
+  op.kind = kind;
+  op.operands = {{{}, from, Access::read}, {{}, to, Access::produce}};
+  return op;
+}
+
+Region bytes_on(Tier tier, std::uint64_t bytes) { return {tier, 0, 0, bytes}; }
+
+TEST(LinkBytes, AreRoundedForADriveAlone) {
+  const Region disk = bytes_on(Tier::nvme, 5000), host = bytes_on(Tier::host, 5000);
+  const Region device = bytes_on(Tier::device, 5000);
+  EXPECT_EQ(link_bytes(op_between(OpKind::read, disk, host), 4096), 8192u);
+  EXPECT_EQ(link_bytes(op_between(OpKind::write, host, disk), 4096), 8192u);
+  EXPECT_EQ(link_bytes(op_between(OpKind::copy, host, device), 4096), 5000u);
+  EXPECT_EQ(link_bytes(op_between(OpKind::copy, device, host), 4096), 5000u);
+  EXPECT_EQ(link_bytes(op_between(OpKind::update, host, host), 4096), 0u);
+}
+
+TEST(LinkBytes, AreNoneWithinOneTier) {
+  for (const Tier tier : {Tier::device, Tier::host})
+    EXPECT_EQ(
+        link_bytes(op_between(OpKind::copy, bytes_on(tier, 5000), bytes_on(tier, 5000)), 4096), 0u);
+}
+
+TEST(LinkBytes, OfACollectiveAreThoseOfOtherRanks) {
+  const Region part = bytes_on(Tier::device, 1000), whole = bytes_on(Tier::device, 8000);
+  EXPECT_EQ(link_bytes(op_between(OpKind::gather, part, whole), 4096), 7000u);
+  EXPECT_EQ(link_bytes(op_between(OpKind::reduce, whole, part), 4096), 7000u);
+}
+
 }  // namespace
 }  // namespace strata

@@ -31,41 +31,55 @@ double of(const PerResource<double>& values, Resource resource) {
   return values[static_cast<std::size_t>(resource)];
 }
 
-TEST(BusySeconds, CountsTimeOnceInWhichTwoLanesOfOneLinkWork) {
+TEST(BusyTime, CountsTimeOnceInWhichTwoLanesOfOneLinkWork) {
   const Schedule schedule = schedule_of({op_on(Lane::h2d, 0), op_on(Lane::state_h2d, 1),
                                          op_on(Lane::h2d, 2), op_on(Lane::compute, 3)});
-  const std::vector<OpTime> times{
-      {OpId{0}, 1, 3}, {OpId{1}, 2, 5}, {OpId{2}, 7, 8}, {OpId{3}, -1, 0.5}};
-  const PerResource<double> busy = busy_seconds(schedule, times);
+  BusyTime time(schedule);
+  time.add(
+      std::vector<OpTime>{{OpId{0}, 1, 3}, {OpId{1}, 2, 5}, {OpId{2}, 7, 8}, {OpId{3}, -1, 0.5}});
+  const PerResource<double> busy = time.within(-10, 10);
   EXPECT_EQ(of(busy, Resource::up), 5);
   EXPECT_EQ(of(busy, Resource::compute), 1.5);
   EXPECT_EQ(of(busy, Resource::down), 0);
 }
 
-TEST(BusySeconds, CountsASpanWithinAnotherOnce) {
+TEST(BusyTime, CountsASpanWithinAnotherOnce) {
   const Schedule schedule = schedule_of({op_on(Lane::read, 0), op_on(Lane::read, 1)});
-  EXPECT_EQ(of(busy_seconds(schedule, std::vector<OpTime>{{OpId{0}, 0, 10}, {OpId{1}, 2, 3}}),
-               Resource::nvme_read),
-            10);
+  BusyTime time(schedule);
+  time.add(std::vector<OpTime>{{OpId{0}, 0, 10}, {OpId{1}, 2, 3}});
+  EXPECT_EQ(of(time.within(0, 10), Resource::nvme_read), 10);
 }
 
-TEST(MovedBytes, RoundsWhatADriveMovesAndNothingElse) {
-  Op op = op_on(Lane::read, 0, OpKind::read);
-  op.operands = {bytes_on(Tier::nvme, 5000), bytes_on(Tier::host, 5000)};
-  EXPECT_EQ(moved_bytes(op, 4096), 8192u);
-  op.kind = OpKind::copy;
-  EXPECT_EQ(moved_bytes(op, 4096), 5000u);
-  op.kind = OpKind::update;
-  EXPECT_EQ(moved_bytes(op, 4096), 0u);
+// A step's writes go on into the next step, beside its own and into the one after.
+TEST(BusyTime, OfAWindowIsOfAllStepsAndNeverMoreThanTheWindow) {
+  const Schedule schedule = schedule_of({op_on(Lane::write, 0), op_on(Lane::state_write, 1)});
+  BusyTime time(schedule);
+  time.add(std::vector<OpTime>{{OpId{0}, 5, 6}, {OpId{1}, 9, 14}});
+  EXPECT_EQ(of(time.within(0, 10), Resource::nvme_write), 2);
+  time.add(std::vector<OpTime>{{OpId{0}, 11, 13}, {OpId{1}, 14, 31}});
+  EXPECT_EQ(of(time.within(10, 20), Resource::nvme_write), 10);
+  EXPECT_EQ(of(time.within(22, 30), Resource::nvme_write), 8) << "between windows: an evaluation";
+  EXPECT_EQ(of(time.within(30, 40), Resource::nvme_write), 1);
+  EXPECT_EQ(of(time.within(40, 50), Resource::nvme_write), 0);
 }
 
-TEST(MovedBytes, OfACollectiveAreThoseOfOtherRanks) {
-  Op op = op_on(Lane::comm, 0, OpKind::gather);
-  op.operands = {bytes_on(Tier::device, 1000), bytes_on(Tier::device, 8000)};
-  EXPECT_EQ(moved_bytes(op, 4096), 7000u);
-  op.kind = OpKind::reduce;
-  op.operands = {bytes_on(Tier::device, 8000), bytes_on(Tier::device, 1000)};
-  EXPECT_EQ(moved_bytes(op, 4096), 7000u);
+Op transfer_on(Lane lane, std::int32_t id, OpKind kind, Tier from, Tier to, std::uint64_t bytes) {
+  Op op = op_on(lane, id, kind);
+  op.operands = {bytes_on(from, bytes), bytes_on(to, bytes)};
+  return op;
+}
+
+TEST(TransferSeconds, AreThoseInWhichTheStepMovedBytesOverTheLink) {
+  Op gather = op_on(Lane::comm, 2, OpKind::gather);
+  gather.operands = {bytes_on(Tier::device, 10), bytes_on(Tier::device, 80)};
+  Plan plan;
+  const Schedule schedule = schedule_of(
+      {transfer_on(Lane::h2d, 0, OpKind::copy, Tier::host, Tier::device, 10),
+       transfer_on(Lane::comm, 1, OpKind::copy, Tier::device, Tier::device, 10), gather});
+  const PerResource<double> seconds = transfer_seconds(
+      plan, schedule, std::vector<OpTime>{{OpId{0}, 1, 3}, {OpId{1}, 0, 9}, {OpId{2}, 8, 12}});
+  EXPECT_EQ(of(seconds, Resource::up), 2);
+  EXPECT_EQ(of(seconds, Resource::comm), 4) << "a copy within the device crosses no link";
 }
 
 TEST(MovedBytes, OfAStepAgreeWithTheTrafficThatThePlanReports) {
@@ -118,10 +132,28 @@ Roofline measured_and_predicted() {
   roofline.num_steps = 7;
   roofline.measured = use_of(2.5, 2.25);
   roofline.measured.busy[static_cast<std::size_t>(Resource::up)] = 1.5;
+  roofline.measured.transfer[static_cast<std::size_t>(Resource::up)] = 1.5;
   roofline.measured.waits[static_cast<std::size_t>(Resource::up)] = 0.25;
   roofline.bytes[static_cast<std::size_t>(Resource::up)] = 3'000'000'000;
   roofline.predicted = prediction_of(schedule, simulation);
   return roofline;
+}
+
+// Of a step of 2 s: a write that goes on for 0.5 s into the next, beside a read that began 0.25 s
+// before the step.
+TEST(PredictedUse, IsOfAStepAmongItsLike) {
+  const Schedule schedule = schedule_of({op_on(Lane::write, 0), op_on(Lane::read, 1),
+                                         op_on(Lane::write, 2), op_on(Lane::compute, 3)});
+  Simulation simulation;
+  simulation.step_seconds = 2;
+  simulation.ops = {
+      {OpId{0}, 1.5, 2.5}, {OpId{1}, -0.25, 0.5}, {OpId{2}, 0.25, 1.0}, {OpId{3}, 0, 7}};
+  const StepUse use = predicted_use(schedule, simulation);
+  EXPECT_EQ(of(use.busy, Resource::nvme_write), 1.5) << "twice from 0.25 to 0.5";
+  EXPECT_EQ(of(use.busy, Resource::nvme_read), 0.75);
+  EXPECT_EQ(of(use.busy, Resource::compute), 2);
+  simulation.step_seconds = 0;
+  EXPECT_EQ(of(predicted_use(schedule, simulation).busy, Resource::compute), 0);
 }
 
 TEST(FormatRoofline, PutsThePredictionBesideTheMeasurement) {

@@ -52,10 +52,26 @@ TEST_F(TraceFileTest, WritesASpanInMicrosecondsWithFractions) {
               .arguments = {{"bytes", "12"}}});
   trace.close();
   EXPECT_EQ(events(), json::parse(R"([{"ph": "X", "pid": 1, "tid": 3, "ts": 1500.0, "dur": 2.125,
-      "name": "forward", "cat": "run", "args": {"bytes": "12"}}])"));
+      "name": "forward", "cat": "run", "args": {"bytes": 12}}])"));
 }
 
-TEST_F(TraceFileTest, NamesProcessesAndRowsAndSortsThemByNumber) {
+TEST_F(TraceFileTest, WritesAnArgumentOfDigitsAsTheNumberThatItIs) {
+  TraceFile trace(path_);
+  trace.span({.row = 1,
+              .arguments = {{"zero", "0"},
+                            {"most", "999999999999999"},
+                            {"not exact", "9999999999999999"},
+                            {"no number", "007"},
+                            {"signed", "-1"},
+                            {"fraction", "1.5"},
+                            {"empty", ""}}});
+  trace.close();
+  EXPECT_EQ(events()[0]["args"], json::parse(R"({"zero": 0, "most": 999999999999999,
+      "not exact": "9999999999999999", "no number": "007", "signed": "-1", "fraction": "1.5",
+      "empty": ""})"));
+}
+
+TEST_F(TraceFileTest, NamesProcessesAndRowsAndSortsThem) {
   TraceFile trace(path_);
   trace.name_process(2, "rank 2");
   trace.name_row(2, 7, "h2d", 30);
@@ -64,7 +80,7 @@ TEST_F(TraceFileTest, NamesProcessesAndRowsAndSortsThemByNumber) {
       {"ph": "M", "pid": 3, "tid": 0, "name": "process_name", "args": {"name": "rank 2"}},
       {"ph": "M", "pid": 3, "tid": 0, "name": "process_sort_index", "args": {"sort_index": 2}},
       {"ph": "M", "pid": 3, "tid": 7, "name": "thread_name", "args": {"name": "h2d"}},
-      {"ph": "M", "pid": 3, "tid": 7, "name": "thread_sort_index", "args": {"sort_index": 7}}])"));
+      {"ph": "M", "pid": 3, "tid": 7, "name": "thread_sort_index", "args": {"sort_index": 30}}])"));
 }
 
 TEST_F(TraceFileTest, WritesCountersAndFlows) {
@@ -75,7 +91,7 @@ TEST_F(TraceFileTest, WritesCountersAndFlows) {
   trace.flow(7, from, to);
   trace.close();
   EXPECT_EQ(events(), json::parse(R"([
-      {"ph": "C", "pid": 1, "ts": 1000.0, "name": "h2d bytes/s", "args": {"value": 2.5e9}},
+      {"ph": "C", "pid": 1, "ts": 1000.0, "name": "h2d", "args": {"bytes/s": 2.5e9}},
       {"ph": "s", "pid": 1, "tid": 1, "ts": 999.999, "id": 7, "name": "first use", "cat": "flow"},
       {"ph": "f", "bp": "e", "pid": 1, "tid": 2, "ts": 2000.0, "id": 7, "name": "first use",
        "cat": "flow"}])"));

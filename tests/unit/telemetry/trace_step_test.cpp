@@ -51,6 +51,17 @@ std::vector<OpTime> legal_times(const Schedule& schedule, std::uint64_t seed, do
   return times;
 }
 
+std::size_t num_timed(const std::vector<OpTime>& times) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(times, [](const OpTime& time) { return time.end > time.start; }));
+}
+
+// So long that the second of two steps begins after the first.
+double whole_length(const std::vector<OpTime>& times) {
+  return std::ranges::max_element(times, {}, &OpTime::end)->end -
+         std::ranges::min_element(times, {}, &OpTime::start)->start;
+}
+
 class TraceStepTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -63,26 +74,75 @@ class TraceStepTest : public ::testing::Test {
                                  double at_s = 0) {
     TraceFile trace(path_);
     trace.name_process(0, "rank 0");
-    trace_step(trace, 0, run.program, run.plan, run.train(), times, at_s);
+    trace_steps(trace, 0, run.program, run.plan, run.train(), times, at_s, whole_length(times));
     trace.close();
     return read_trace(path_);
   }
   fs::path path_;
 };
 
-TEST_F(TraceStepTest, HasASpanForEachOpWithItsTime) {
+TEST_F(TraceStepTest, HasASpanForEachOpOfEachStepWithItsTime) {
   const Planned run = planned_on(testing::all_on(Tier::nvme));
   const std::vector<OpTime> times = legal_times(run.train(), 1);
   const auto trace = trace_of(run, times, 5);
-  std::set<std::string> ops;
+  std::set<std::pair<std::string, std::string>> ops;
   for (const auto& span : trace.spans) {
     const OpTime& time = times.at(std::stoul(span.arguments.at("op")));
-    EXPECT_NEAR(span.start_us, (time.start + 5) * 1e6, 1e-2);
+    const double at_s = 5 + (span.arguments.at("step") == "2" ? whole_length(times) : 0);
+    EXPECT_NEAR(span.start_us, (time.start + at_s) * 1e6, 1e-2);
     EXPECT_NEAR(span.end_us - span.start_us, (time.end - time.start) * 1e6, 1e-2);
-    ops.insert(span.arguments.at("op"));
+    ops.insert({span.arguments.at("step"), span.arguments.at("op")});
   }
-  EXPECT_EQ(ops.size(), run.train().ops.size());
-  EXPECT_EQ(trace.spans.size(), run.train().ops.size());
+  EXPECT_EQ(ops.size(), 2 * num_timed(times));
+  EXPECT_EQ(trace.spans.size(), 2 * num_timed(times));
+}
+
+TEST_F(TraceStepTest, HasARowOfTheStepsFromTheirFirstOpOfComputeToTheLast) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  const std::vector<OpTime> times = legal_times(run.train(), 1);
+  const auto trace = trace_of(run, times);
+  const auto& compute = run.train().lanes[static_cast<std::size_t>(Lane::compute)];
+  ASSERT_EQ(trace.step_spans.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& span = trace.step_spans[i];
+    const double at_s = i == 0 ? 0 : whole_length(times);
+    EXPECT_EQ(span.name, i == 0 ? "step 1" : "step 2");
+    EXPECT_EQ(trace.rows.at(span.row), "step");
+    EXPECT_NEAR(span.start_us, (times[compute.front().index()].start + at_s) * 1e6, 1e-2);
+    EXPECT_NEAR(span.end_us, (times[compute.back().index()].end + at_s) * 1e6, 1e-2);
+  }
+}
+
+TEST_F(TraceStepTest, LeavesOutOpsThatTakeNoTime) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  std::vector<OpTime> times = legal_times(run.train(), 1);
+  for (std::size_t i = 0; i < times.size(); i += 2) times[i].end = times[i].start;
+  const auto trace = trace_of(run, times);
+  EXPECT_EQ(trace.spans.size(), 2 * num_timed(times));
+  for (const auto& span : trace.spans) EXPECT_GT(span.end_us, span.start_us);
+  EXPECT_FALSE(trace.flows.empty());
+  for (const auto& [id, flow] : trace.flows) EXPECT_TRUE(flow.from && flow.to) << id;
+}
+
+// Viewers show a row's number beside its name.
+TEST_F(TraceStepTest, NumbersRowsOneAfterTheOtherAndSortsThemByLane) {
+  const Planned run = planned_on(testing::all_on(Tier::nvme));
+  const auto trace = trace_of(run, legal_times(run.train(), 2));
+  const int first = trace.rows.begin()->first.second;
+  EXPECT_EQ(trace.rows.rbegin()->first.second, first + static_cast<int>(trace.rows.size()) - 1);
+  std::map<int, std::string> sorted;
+  for (const auto& [row, sorts_as] : trace.sorts_as) sorted[sorts_as] = trace.rows.at(row);
+  ASSERT_EQ(sorted.size(), trace.rows.size());
+  std::vector<std::string> names;
+  for (const auto& [sorts_as, name] : sorted)
+    if (const std::string lane = name.substr(0, name.find(' '));
+        names.empty() || names.back() != lane)
+      names.push_back(lane);
+  std::vector<std::string> expected{"step"};
+  for (int lane = 0; lane < num_lanes; ++lane)
+    if (!run.train().lanes[static_cast<std::size_t>(lane)].empty())
+      expected.emplace_back(lane_name(static_cast<Lane>(lane)));
+  EXPECT_EQ(names, expected);
 }
 
 TEST_F(TraceStepTest, HasNamedRowsOnWhichNothingOverlaps) {
@@ -90,7 +150,8 @@ TEST_F(TraceStepTest, HasNamedRowsOnWhichNothingOverlaps) {
     const Planned run = planned_on(testing::random_policy(seed));
     const auto trace = trace_of(run, legal_times(run.train(), seed));
     EXPECT_EQ(trace.overlaps(), 0) << seed;
-    for (const auto& span : trace.spans) EXPECT_TRUE(trace.rows.contains(span.row)) << span.row.second;
+    for (const auto& span : trace.spans)
+      EXPECT_TRUE(trace.rows.contains(span.row)) << span.row.second;
   }
 }
 
@@ -109,7 +170,7 @@ TEST_F(TraceStepTest, HasRowsForTheLanesInUseAlone) {
   for (const Tier tier : {Tier::device, Tier::host, Tier::nvme}) {
     const Planned run = planned_on(testing::all_on(tier));
     const auto trace = trace_of(run, legal_times(run.train(), 1));
-    std::set<std::string> expected, found;
+    std::set<std::string> expected{"step"}, found;
     for (const Op& op : run.train().ops) expected.emplace(lane_name(op.lane));
     for (const auto& [row, name] : trace.rows) found.insert(name.substr(0, name.find(' ')));
     EXPECT_EQ(found, expected);
@@ -145,11 +206,12 @@ TEST_F(TraceStepTest, CountsTheBytesOfEachLinkOverTime) {
   const PerResource<std::uint64_t> bytes = moved_bytes(run.plan, run.train());
   for (const Resource link :
        {Resource::up, Resource::down, Resource::nvme_read, Resource::nvme_write}) {
-    const std::string name = std::string(resource_key(link)) + " bytes/s";
-    const double expected = static_cast<double>(bytes[static_cast<std::size_t>(link)]);
+    const std::string name(resource_key(link));
+    const double expected = 2 * static_cast<double>(bytes[static_cast<std::size_t>(link)]);
     EXPECT_GT(expected, 0);
     EXPECT_NEAR(trace.integral(name) / expected, 1, 1e-6) << name;
     EXPECT_EQ(trace.counters.at(name).back().second, 0) << name;
+    EXPECT_EQ(trace.units.at(name), "bytes/s");
   }
 }
 
@@ -183,7 +245,8 @@ TEST_F(TraceStepTest, SharesRowsAmongStepsThatOverlap) {
   file.close();
   const auto trace = read_trace(path_);
   EXPECT_EQ(trace.overlaps(), 0);
-  EXPECT_EQ(trace.spans.size(), 2 * run.train().ops.size());
+  EXPECT_EQ(trace.spans.size(), num_timed(first) + num_timed(second));
+  EXPECT_EQ(trace.step_spans.size(), 2u);
   std::set<std::string> names;
   for (const auto& [row, name] : trace.rows) EXPECT_TRUE(names.insert(name).second) << name;
 }
