@@ -101,7 +101,9 @@ class ExtentCheck {
       const std::int64_t bytes = program_.tile_bytes(shard.id, static_cast<int>(tile));
       if (homes[tile].bytes != static_cast<std::uint64_t>(bytes))
         complain(fmt::format("{} has {} bytes of {}", name, homes[tile].bytes, bytes));
-      check_bounds(homes[tile], name);
+      check_bounds(padded(homes[tile]), name);
+      if (homes[tile].tier == Tier::nvme && homes[tile].offset % io_alignment() != 0)
+        complain(fmt::format("{} is not aligned for direct I/O", name));
       if (is_state(shard.role))
         extents_.push_back({padded(homes[tile]), name});
       else
@@ -111,9 +113,11 @@ class ExtentCheck {
 
   // Direct I/O moves whole pages.
   Region padded(Region home) const {
-    if (home.tier == Tier::nvme && plan_.limits.io_alignment > 0)
-      home.bytes = align_up(home.bytes, plan_.limits.io_alignment);
+    if (home.tier == Tier::nvme) home.bytes = align_up(home.bytes, io_alignment());
     return home;
+  }
+  std::uint64_t io_alignment() const {
+    return std::max<std::uint64_t>(plan_.limits.io_alignment, 1);
   }
 
   void check_pools() {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "strata/program/step.hpp"
+#include "strata/core/bytes.hpp"
 
 namespace strata {
 namespace {
@@ -81,7 +81,8 @@ void ValueReplay::end_step() {
       const TileRef what = placed({shard.id, tile, Content::value});
       bool right = true;
       held_.for_each(home, [&](Held& held) {
-        right &= held.what == what && held.version == truth(what).value;
+        right &=
+            held.what == what && held.version == truth(what).value && held.begin == home.offset;
       });
       if (!right)
         complain(fmt::format("after a step the home of {} is out of date", describe(what)));
@@ -151,15 +152,17 @@ ValueReplay::Version ValueReplay::current(const TileRef& what) {
 }
 
 void ValueReplay::put(const TileRef& what, const Region& region, Version version) {
-  held_.assign(region, Held{what, version});
+  held_.assign(region, Held{what, version, region.offset});
 }
 
 void ValueReplay::expect(const Op& op, const TileRef& what, const Region& region, Version version) {
   std::string wrong;
   held_.for_each(region, [&](Held& held) {
-    if (held.what == what && held.version == version && version >= 0) return;
+    const bool is_current = held.what == what && held.version == version && version >= 0;
+    if (is_current && held.begin == region.offset) return;
     wrong = held.version < 0 ? "nothing"
-                             : fmt::format("{} version {}", describe(held.what), held.version);
+                             : fmt::format("{}{} version {}", is_current ? "a part of " : "",
+                                           describe(held.what), held.version);
   });
   if (!wrong.empty())
     complain(op, fmt::format("expects {} version {}, finds {}", describe(what), version, wrong));
@@ -182,8 +185,16 @@ void ValueReplay::move(const Op& op) {
   if (!is_same) return complain(op, "moves one thing and calls it another");
   expect_current(op, source);
   if (becomes_value) store_contribution(op, truth(placed(source.what)));
+  if (op.kind == OpKind::read) overwrite_padding(target.region);
   for_each_tile(
       target, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
+}
+
+// Direct I/O brings whole pages.
+void ValueReplay::overwrite_padding(const Region& region) {
+  const std::uint64_t page = std::max<std::uint64_t>(plan_.limits.io_alignment, 1);
+  const std::uint64_t padding = align_up(region.bytes, page) - region.bytes;
+  if (padding > 0) held_.assign(region.part(region.bytes, padding), Held{});
 }
 
 void ValueReplay::store_contribution(const Op& op, Truth& t) {

@@ -22,7 +22,8 @@ class ValueReplay {
   using Version = std::int64_t;
   struct Held {
     TileRef what;
-    Version version = -1;  // -1: nothing meaningful
+    Version version = -1;     // -1: nothing meaningful
+    std::uint64_t begin = 0;  // where the first byte of it lies
   };
   // What is true of one place of one shard, by the Program. Of places in other ranks' slices it is
   // what their own replays say: all ranks issue the same ops.
@@ -42,6 +43,7 @@ class ValueReplay {
   void end_step();
   void replay(const Op& op);
   void move(const Op& op);
+  void overwrite_padding(const Region& region);
   void feed(const Op& op);
   void segment(const Op& op);
   void segment_use(const Op& op, const Use& use, const Operand& operand);
