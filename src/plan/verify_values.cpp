@@ -97,7 +97,19 @@ void ValueReplay::end_step() {
   }
 }
 
+// A kernel may write before it has read all. Collectives may have their slice in the whole.
+void ValueReplay::check_apart(const Op& op) {
+  if (op.kind == OpKind::gather || op.kind == OpKind::reduce) return;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i].access == Access::read) continue;
+    for (std::size_t j = 0; j < op.operands.size(); ++j)
+      if (i != j && op.operands[i].region.overlaps(op.operands[j].region))
+        complain(op, fmt::format("operands {} and {} overlap", i, j));
+  }
+}
+
 void ValueReplay::replay(const Op& op) {
+  check_apart(op);
   switch (op.kind) {
     case OpKind::copy:
     case OpKind::read:
@@ -224,11 +236,6 @@ void ValueReplay::segment(const Op& op) {
   ++next_segment_;
   const Segment& s = program_.segment(op.segment);
   for (std::size_t i = 0; i < s.uses.size(); ++i) segment_use(op, s.uses[i], op.operands[i]);
-  for (std::size_t i = 0; i < op.operands.size(); ++i)
-    for (std::size_t j = 0; j < op.operands.size(); ++j)
-      if (i != j && op.operands[j].access != Access::read &&
-          op.operands[i].region.overlaps(op.operands[j].region))
-        complain(op, fmt::format("operands {} and {} overlap", i, j));
   if (s.scratch_bytes == 0) return;
   const Operand& scratch = op.operands.back();
   if (scratch.what != TileRef{{}, whole_shard, Content::scratch})

@@ -41,6 +41,7 @@ class ValueReplay {
   void begin();
   void begin_step();
   void end_step();
+  void check_apart(const Op& op);
   void replay(const Op& op);
   void move(const Op& op);
   void overwrite_padding(const Region& region);

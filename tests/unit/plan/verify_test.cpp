@@ -172,6 +172,27 @@ TEST_F(VerifierRefuses, AReadAcrossTwoCopiesOfATile) {
   EXPECT_THAT(found(), HasSubstr("finds a part of"));
 }
 
+// The gradient is not needed any more, but for the kernel that is at it.
+TEST_F(VerifierRefuses, AnUpdateThatWritesItsWeightOverItsGradient) {
+  plan_again(all_on(Tier::nvme));
+  const auto update = std::find_if(ops().rbegin(), ops().rend(),
+                                   [](const Op& op) { return op.kind == OpKind::update; });
+  const auto of_role = [&](Role role) {
+    return std::ranges::find_if(update->operands, [&](const Operand& operand) {
+      return operand.what.shard.valid() && program_.shard(operand.what.shard).role == role;
+    });
+  };
+  const Region was = of_role(Role::weight)->region, gradient = of_role(Role::gradient)->region;
+  of_role(Role::weight)->region.offset = gradient.offset;
+  const auto sent = std::find_if(update.base(), ops().end(), [&](const Op& op) {
+    return op.kind == OpKind::write && op.operands[0].region.offset == was.offset;
+  });
+  ASSERT_NE(sent, ops().end());
+  sent->operands[0].region.offset = gradient.offset;
+  derive();
+  EXPECT_THAT(found(), HasSubstr("operands 4 and 0 overlap"));
+}
+
 // --- Sizes that do not match
 
 TEST_F(VerifierRefuses, LimitsForOtherDrivesThanThePlanHas) {
