@@ -18,11 +18,8 @@ constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 // Ops of three steps as one sequence; number = step * num_ops + id.
 class OrderCheck {
  public:
-  OrderCheck(const Program& program, const Plan& plan, const Schedule& schedule,
-             std::vector<Violation>& found)
-      : program_(program),
-        plan_(plan),
-        schedule_(schedule),
+  OrderCheck(const Schedule& schedule, std::vector<Violation>& found)
+      : schedule_(schedule),
         found_(found),
         num_ops_(static_cast<std::int64_t>(schedule.ops.size())) {}
 
@@ -31,7 +28,7 @@ class OrderCheck {
     compute_clocks();
     compute_followers();
     check_conflicts();
-    if (plan_.policy.update_order == UpdateOrder::after_backward) check_steps_apart();
+    if (schedule_.end == StepEnd::barrier) check_barrier();
   }
 
  private:
@@ -159,48 +156,37 @@ class OrderCheck {
                     operand.region.offset, operand.region.end()));
   }
 
-  // No lane may begin a step before all state of the step before is updated and where it lives.
-  void check_steps_apart() {
-    for (const Op& o : schedule_.ops)
-      if (brings_state_up_to_date(o))
-        for (const auto& lane : schedule_.lanes)
-          if (!lane.empty()) require_a_step_apart(o, schedule_.ops[lane.front().index()]);
-  }
-
-  void require_a_step_apart(const Op& before, const Op& after) {
-    for (std::int64_t step = 1; step < steps; ++step) {
-      if (ordered((step - 1) * num_ops_ + before.id.value, step * num_ops_ + after.id.value))
-        continue;
-      return complain(
-          fmt::format("op {} ({} on {}) may start before op {} ({} on {}) of the step "
-                      "before is complete: updates were to come after backward",
-                      after.id.value, op_kind_name(after.kind), lane_name(after.lane),
-                      before.id.value, op_kind_name(before.kind), lane_name(before.lane)));
+  // The last op of a step closes it: it waits for all writes and the end of every lane, and every
+  // lane waits for it.
+  void check_barrier() {
+    const Op& last = schedule_.ops.back();
+    for (const Op& o : schedule_.ops) {
+      const auto& lane = schedule_.lanes[lane_of(o)];
+      const bool must_be_done = o.kind == OpKind::write || o.id == lane.back();
+      if (must_be_done && o.id != last.id)
+        require_in_each_step(o, last, 0, "ends before all of it is complete");
+      if (o.id == lane.front())
+        require_in_each_step(last, o, 1, "begins before the one before has ended");
     }
   }
 
-  bool brings_state_up_to_date(const Op& o) const {
-    return o.kind == OpKind::update || std::ranges::any_of(o.operands, [&](const Operand& operand) {
-             return operand.access != Access::read && operand.what.content == Content::value &&
-                    is_home_of_state(operand);
-           });
-  }
-
-  bool is_home_of_state(const Operand& operand) const {
-    const Role role = program_.shard(operand.what.shard).role;
-    const bool is_state = role == Role::weight || role == Role::master || role == Role::moment1 ||
-                          role == Role::moment2;
-    if (!is_state || operand.what.tile < 0) return false;
-    const auto& homes = plan_.homes[operand.what.shard.index()];
-    return homes.at(static_cast<std::size_t>(operand.what.tile)).overlaps(operand.region);
+  void require_in_each_step(const Op& before, const Op& after, std::int64_t apart,
+                            const std::string& why) {
+    for (std::int64_t step = apart; step < steps; ++step) {
+      if (ordered((step - apart) * num_ops_ + before.id.value, step * num_ops_ + after.id.value))
+        continue;
+      return complain(fmt::format(
+          "op {} ({} on {}) does not wait for op {} ({} on {}): updates were to come after "
+          "backward, and a step {}",
+          after.id.value, op_kind_name(after.kind), lane_name(after.lane), before.id.value,
+          op_kind_name(before.kind), lane_name(before.lane), why));
+    }
   }
 
   void complain(std::string what) {
     if (found_.size() < 20) found_.push_back({std::move(what)});
   }
 
-  const Program& program_;
-  const Plan& plan_;
   const Schedule& schedule_;
   std::vector<Violation>& found_;
   std::int64_t num_ops_;
@@ -210,9 +196,8 @@ class OrderCheck {
 
 }  // namespace
 
-void verify_order(const Program& program, const Plan& plan, const Schedule& schedule,
-                  std::vector<Violation>& found) {
-  if (!schedule.ops.empty()) OrderCheck(program, plan, schedule, found).run();
+void verify_order(const Schedule& schedule, std::vector<Violation>& found) {
+  if (!schedule.ops.empty()) OrderCheck(schedule, found).run();
 }
 
 }  // namespace strata

@@ -1,6 +1,6 @@
 #pragma once
 // The second half of the checker: every two ops that touch the same bytes, one of them writing, are
-// ordered by edges and in-order lanes alone.
+// ordered by edges and in-order lanes alone; and so are steps that a barrier parts.
 
 #include <vector>
 
@@ -8,7 +8,6 @@
 
 namespace strata {
 
-void verify_order(const Program& program, const Plan& plan, const Schedule& schedule,
-                  std::vector<Violation>& found);
+void verify_order(const Schedule& schedule, std::vector<Violation>& found);
 
 }  // namespace strata

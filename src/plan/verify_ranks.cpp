@@ -31,13 +31,6 @@ std::int64_t ValueReplay::width_of(const TileRef& what) const {
   return dtype_bytes(contributed ? program_.contribution_dtype : program_.shard(what.shard).dtype);
 }
 
-// Of what is no single tile.
-std::uint64_t ValueReplay::bytes_of(const TileRef& what) const {
-  const std::int64_t elements =
-      is_whole(what) ? program_.whole_elements(what.shard) : program_.slice_elements(what.shard);
-  return static_cast<std::uint64_t>(elements * width_of(what));
-}
-
 // What a model's segment must be given.
 TileRef ValueReplay::expected_of(const Use& use) const {
   const bool is_sliced = program_.shard(use.shard).sharing == Sharing::sliced;
@@ -90,8 +83,6 @@ void ValueReplay::gather(const Op& op) {
   check_extent(op, slice.what, whole.what);
   if (slice.what.content != whole.what.content) complain(op, "gathers one thing as another");
   if (found_.size() > before) return;
-  if (whole.region.bytes != bytes_of(whole.what))
-    complain(op, fmt::format("has {} bytes of {}", whole.region.bytes, describe(whole.what)));
   expect_current(op, slice);
   for_each_tile(
       whole, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
@@ -177,16 +168,13 @@ void ValueReplay::sum(const Op& op) {
   put(own.what, own.region, own_sum_);
 }
 
-void ValueReplay::report_ranks(const Op& op) {
-  const TileRef metrics{{}, whole_shard, Content::rank_metrics};
-  for (const Operand& operand : op.operands) expect_current(op, operand);
-  const bool has_metrics = std::ranges::any_of(model_segments_, [&](SegmentId id) {
-    return std::ranges::any_of(program_.segment(id).uses, [&](const Use& use) {
-      return program_.shard(use.shard).role == Role::metric;
-    });
-  });
-  if (has_metrics && std::ranges::find(op.operands, metrics, &Operand::what) == op.operands.end())
-    complain(op, "leaves out the ranks' metrics");
+std::vector<TileRef> ValueReplay::reported_of_ranks() const {
+  std::vector<TileRef> right = reported();
+  const auto metrics = std::ranges::remove(right, Content::value, &TileRef::content);
+  const bool has_metrics = !metrics.empty();
+  right.erase(metrics.begin(), metrics.end());
+  if (has_metrics) right.insert(right.begin(), {{}, whole_shard, Content::rank_metrics});
+  return right;
 }
 
 }  // namespace strata

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
-#include "strata/program/step.hpp"
+#include "strata/core/bytes.hpp"
 
 namespace strata {
 namespace {
@@ -23,7 +22,11 @@ bool is_model_segment(SegmentKind kind) {
 
 ValueReplay::ValueReplay(const Program& program, const Plan& plan, const Schedule& schedule,
                          std::vector<Violation>& found)
-    : program_(program), plan_(plan), schedule_(schedule), found_(found) {}
+    : program_(program),
+      plan_(plan),
+      schedule_(schedule),
+      sequence_(*program.sequence(schedule.name)),
+      found_(found) {}
 
 void ValueReplay::run(int steps) {
   begin();
@@ -35,11 +38,9 @@ void ValueReplay::run(int steps) {
 }
 
 void ValueReplay::begin() {
-  sequence_ = program_.sequence(schedule_.name);
-  if (sequence_ == nullptr)
-    return complain(fmt::format("schedule '{}' has no sequence", schedule_.name));
-  for (SegmentId id : sequence_->segments) {
+  for (SegmentId id : sequence_.segments) {
     if (is_model_segment(program_.segment(id).kind)) model_segments_.push_back(id);
+    norms_expected_ += program_.segment(id).kind == SegmentKind::norm;
     for (const Use& use : program_.segment(id).uses)
       contributions_[use.shard] += use.access == Access::accumulate;
   }
@@ -48,16 +49,9 @@ void ValueReplay::begin() {
                          static_cast<std::size_t>(program_.num_slices(shard.id)));
   for (const Shard& shard : program_.shards) {
     if (!is_state(shard.role)) continue;
-    if (static_cast<int>(plan_.homes[shard.id.index()].size()) != program_.num_tiles(shard.id)) {
-      complain(fmt::format("'{}' has {} homes for {} tiles", shard.name,
-                           plan_.homes[shard.id.index()].size(), program_.num_tiles(shard.id)));
-      continue;
-    }
     for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile) {
       const TileRef what{shard.id, tile, Content::value};
       const Region& home = plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)];
-      if (home.bytes != tile_bytes(shard.id, tile))
-        complain(fmt::format("the home of {} has {} bytes", describe(what), home.bytes));
       put(placed(what), home, truth(placed(what)).value);
     }
   }
@@ -65,6 +59,7 @@ void ValueReplay::begin() {
 
 void ValueReplay::begin_step() {
   next_segment_ = 0;
+  norms_ = reports_ = 0;
   for (auto& places : truths_)
     for (Truth& t : places) {
       t.contributions_added = 0;
@@ -76,6 +71,9 @@ void ValueReplay::end_step() {
   if (next_segment_ != model_segments_.size())
     complain(fmt::format("schedule '{}' runs {} of {} segments", schedule_.name, next_segment_,
                          model_segments_.size()));
+  if (norms_ != norms_expected_ || reports_ != 1)
+    complain(fmt::format("schedule '{}' makes {} norms, {} expected, and {} reports",
+                         schedule_.name, norms_, norms_expected_, reports_));
   for (const Shard& shard : program_.shards) {
     if (!is_state(shard.role)) continue;
     for (int tile = 0; tile < static_cast<int>(plan_.homes[shard.id.index()].size()); ++tile) {
@@ -83,13 +81,14 @@ void ValueReplay::end_step() {
       const TileRef what = placed({shard.id, tile, Content::value});
       bool right = true;
       held_.for_each(home, [&](Held& held) {
-        right &= held.what == what && held.version == truth(what).value;
+        right &=
+            held.what == what && held.version == truth(what).value && held.begin == home.offset;
       });
       if (!right)
         complain(fmt::format("after a step the home of {} is out of date", describe(what)));
     }
   }
-  for (SegmentId id : sequence_->segments) {
+  for (SegmentId id : sequence_.segments) {
     const Segment& s = program_.segment(id);
     if (s.kind != SegmentKind::update) continue;
     const Use& gradient = updated_gradient(s);
@@ -98,7 +97,19 @@ void ValueReplay::end_step() {
   }
 }
 
+// A kernel may write before it has read all. Collectives may have their slice in the whole.
+void ValueReplay::check_apart(const Op& op) {
+  if (op.kind == OpKind::gather || op.kind == OpKind::reduce) return;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (op.operands[i].access == Access::read) continue;
+    for (std::size_t j = 0; j < op.operands.size(); ++j)
+      if (i != j && op.operands[i].region.overlaps(op.operands[j].region))
+        complain(op, fmt::format("operands {} and {} overlap", i, j));
+  }
+}
+
 void ValueReplay::replay(const Op& op) {
+  check_apart(op);
   switch (op.kind) {
     case OpKind::copy:
     case OpKind::read:
@@ -121,7 +132,7 @@ void ValueReplay::replay(const Op& op) {
     case OpKind::reduce:
       return reduce(op);
     case OpKind::report:
-      return program_.world == 1 ? report(op) : report_ranks(op);
+      return report(op);
     case OpKind::sum:
       return sum(op);
   }
@@ -153,15 +164,17 @@ ValueReplay::Version ValueReplay::current(const TileRef& what) {
 }
 
 void ValueReplay::put(const TileRef& what, const Region& region, Version version) {
-  held_.assign(region, Held{what, version});
+  held_.assign(region, Held{what, version, region.offset});
 }
 
 void ValueReplay::expect(const Op& op, const TileRef& what, const Region& region, Version version) {
   std::string wrong;
   held_.for_each(region, [&](Held& held) {
-    if (held.what == what && held.version == version && version >= 0) return;
+    const bool is_current = held.what == what && held.version == version && version >= 0;
+    if (is_current && held.begin == region.offset) return;
     wrong = held.version < 0 ? "nothing"
-                             : fmt::format("{} version {}", describe(held.what), held.version);
+                             : fmt::format("{}{} version {}", is_current ? "a part of " : "",
+                                           describe(held.what), held.version);
   });
   if (!wrong.empty())
     complain(op, fmt::format("expects {} version {}, finds {}", describe(what), version, wrong));
@@ -178,20 +191,36 @@ void ValueReplay::move(const Op& op) {
   // A stored gradient may be the contribution itself, moved.
   const bool becomes_value =
       source.what.content == Content::contribution && target.what.content == Content::value;
-  if (!becomes_value && !(source.what == target.what))
-    complain(op, "moves one thing and calls it another");
-  if (source.region.bytes != target.region.bytes)
-    complain(op, "moves between regions of different size");
+  const bool is_same = source.what.shard == target.what.shard &&
+                       source.what.tile == target.what.tile &&
+                       (becomes_value || source.what.content == target.what.content);
+  if (!is_same) return complain(op, "moves one thing and calls it another");
   expect_current(op, source);
-  if (becomes_value) {
-    Truth& t = truth(placed(source.what));
-    if (!t.contribution_pending) complain(op, "adds a contribution twice");
-    t.contribution_pending = false;
-    ++t.contributions_added;
-    t.value = next_version_++;
-  }
+  if (becomes_value) store_contribution(op, truth(placed(source.what)));
+  if (op.kind == OpKind::read) overwrite_padding(target.region);
   for_each_tile(
       target, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
+}
+
+// Direct I/O brings whole pages.
+void ValueReplay::overwrite_padding(const Region& region) {
+  const std::uint64_t page = std::max<std::uint64_t>(plan_.limits.io_alignment, 1);
+  const std::uint64_t padding = align_up(region.bytes, page) - region.bytes;
+  if (padding > 0) held_.assign(region.part(region.bytes, padding), Held{});
+}
+
+void ValueReplay::store_contribution(const Op& op, Truth& t) {
+  if (program_.shard(op.operands[1].what.shard).dtype != program_.contribution_dtype)
+    complain(op, "moves a contribution to a gradient of another type");
+  if (t.contributions_added > 0) complain(op, "puts a contribution where it should add it");
+  add_contribution(op, t);
+}
+
+void ValueReplay::add_contribution(const Op& op, Truth& t) {
+  if (!t.contribution_pending) complain(op, "adds a contribution twice");
+  t.contribution_pending = false;
+  ++t.contributions_added;
+  t.value = next_version_++;
 }
 
 void ValueReplay::feed(const Op& op) {
@@ -206,27 +235,18 @@ void ValueReplay::segment(const Op& op) {
     return complain(op, "is out of the Program's order");
   ++next_segment_;
   const Segment& s = program_.segment(op.segment);
-  const std::size_t expected = s.uses.size() + (s.scratch_bytes > 0 ? 1 : 0);
-  if (op.operands.size() != expected)
-    return complain(op, "has operands other than its segment's uses");
   for (std::size_t i = 0; i < s.uses.size(); ++i) segment_use(op, s.uses[i], op.operands[i]);
-  for (std::size_t i = 0; i < op.operands.size(); ++i)
-    for (std::size_t j = 0; j < op.operands.size(); ++j)
-      if (i != j && op.operands[j].access != Access::read &&
-          op.operands[i].region.overlaps(op.operands[j].region))
-        complain(op, fmt::format("operands {} and {} overlap", i, j));
-  if (s.scratch_bytes > 0 && op.operands.back().region.bytes < s.scratch_bytes)
-    complain(op, "has too little scratch");
+  if (s.scratch_bytes == 0) return;
+  const Operand& scratch = op.operands.back();
+  if (scratch.what != TileRef{{}, whole_shard, Content::scratch})
+    return complain(op, fmt::format("takes {} for scratch", describe(scratch.what)));
+  put(scratch.what, scratch.region, -1);  // whatever was there is no more
 }
 
 void ValueReplay::segment_use(const Op& op, const Use& use, const Operand& operand) {
-  if (operand.what != expected_of(use) || operand.access != use.access)
+  if (operand.what != expected_of(use))
     return complain(op, fmt::format("binds {} where the segment uses '{}'", describe(operand.what),
                                     program_.shard(use.shard).name));
-  if (operand.region.tier != Tier::device)
-    complain(op, fmt::format("{} is not on the device", describe(operand.what)));
-  if (operand.region.bytes != bytes_of(operand.what))
-    complain(op, fmt::format("has {} bytes of {}", operand.region.bytes, describe(operand.what)));
   if (use.access == Access::read) return expect_current(op, operand);
   for_each_tile(operand, [&](const TileRef& what, const Region& region) {
     if (use.access == Access::accumulate)
@@ -252,13 +272,10 @@ void ValueReplay::accumulate(const Op& op) {
   expect_current(op, source);
   if (source.what != TileRef{target.what.shard, target.what.tile, Content::contribution})
     complain(op, fmt::format("adds {} to {}", describe(source.what), describe(target.what)));
-  if (!t.contribution_pending) complain(op, "adds a contribution twice");
   if (op.first_contribution != (t.contributions_added == 0))
     complain(op, "assigns where it should add, or adds where it should assign");
   if (!op.first_contribution) expect_current(op, target);
-  t.contribution_pending = false;
-  ++t.contributions_added;
-  t.value = next_version_++;
+  add_contribution(op, t);
   put(placed(target.what), target.region, t.value);
 }
 
@@ -279,6 +296,7 @@ void ValueReplay::square(const Op& op) {
 }
 
 void ValueReplay::norm(const Op& op) {
+  ++norms_;
   if (program_.world == 1) {
     check_partials(op);
   } else {
@@ -293,11 +311,9 @@ void ValueReplay::norm(const Op& op) {
 
 void ValueReplay::update(const Op& op) {
   const Segment& s = program_.segment(op.segment);
-  if (op.operands.size() != s.uses.size() + 1)
-    return complain(op, "has operands other than its segment's uses");
   for (std::size_t i = 0; i < s.uses.size(); ++i) {
     const Operand& operand = op.operands[i];
-    if (operand.what.shard != s.uses[i].shard || operand.what.tile != s.uses[i].tile)
+    if (operand.what != TileRef{s.uses[i].shard, s.uses[i].tile, Content::value})
       return complain(op, fmt::format("binds {} as operand {}", describe(operand.what), i));
     update_use(op, s.uses[i], operand);
   }
@@ -320,20 +336,11 @@ void ValueReplay::update_use(const Op& op, const Use& use, const Operand& operan
   const Tier engine = op.lane == Lane::compute ? Tier::device : Tier::host;
   if (operand.region.tier != engine)
     complain(op, fmt::format("{} is out of the engine's reach", describe(operand.what)));
-  if (operand.access != use.access)
-    complain(op,
-             fmt::format("reads or writes {} otherwise than its segment", describe(operand.what)));
-  if (operand.region.bytes != tile_bytes(use.shard, use.tile))
-    complain(op, fmt::format("has {} bytes of {}", operand.region.bytes, describe(operand.what)));
   if (use.access != Access::produce) expect_current(op, operand);
 }
 
 const Use& ValueReplay::updated_gradient(const Segment& update) const {
   return *program_.use_of(update, Role::gradient);
-}
-
-std::uint64_t ValueReplay::tile_bytes(ShardId shard, int tile) const {
-  return static_cast<std::uint64_t>(program_.tile_bytes(shard, tile));
 }
 
 void ValueReplay::update_gate(const Op& op, const Use& gradient) {
@@ -342,23 +349,34 @@ void ValueReplay::update_gate(const Op& op, const Use& gradient) {
   const bool with_engine = gate.what.content == Content::scalars && op.lane == Lane::compute;
   if (gate.region.tier != (with_engine ? Tier::device : Tier::host))
     complain(op, "is held back by what is out of reach");
-  if (gate.what.content == Content::scalars) return expect(op, gate.what, gate.region, scalars_);
-  if (gate.what.content != Content::partials ||
-      plan_.policy.update_order != UpdateOrder::during_backward)
-    return complain(op, "is not held back by the norm");
+  const bool is_early = plan_.policy.update_order == UpdateOrder::during_backward;
+  if (gate.what.content != (is_early ? Content::partials : Content::scalars))
+    return complain(op, is_early ? "waits for the norm, though it was to come during backward"
+                                 : "is not held back by the norm");
+  if (!is_early) return expect(op, gate.what, gate.region, scalars_);
+  if (norms_ > 0) complain(op, "comes after the norm, though it was to come during backward");
   const TileRef what = placed({gradient.shard, gradient.tile, Content::partials});
   if (placed(gate.what) != what) return complain(op, "is held back by another tile");
   expect(op, what, gate.region, truth(what).value);
 }
 
+// Losses in the order of their segments, then the norm's scalars.
 void ValueReplay::report(const Op& op) {
+  ++reports_;
+  const std::vector<TileRef> right = program_.world == 1 ? reported() : reported_of_ranks();
+  if (!std::ranges::equal(op.operands, right, {}, &Operand::what))
+    return complain(op, "leaves out a loss or the norm, or tells something else");
   for (const Operand& operand : op.operands) expect_current(op, operand);
-  std::set<ShardId> reported;
-  for (const Operand& operand : op.operands) reported.insert(operand.what.shard);
+}
+
+std::vector<TileRef> ValueReplay::reported() const {
+  std::vector<TileRef> right;
   for (SegmentId id : model_segments_)
     for (const Use& use : program_.segment(id).uses)
-      if (program_.shard(use.shard).role == Role::metric && !reported.contains(use.shard))
-        complain(op, fmt::format("leaves out {}", describe({use.shard, -1, Content::value})));
+      if (program_.shard(use.shard).role == Role::metric)
+        right.push_back({use.shard, whole_shard, Content::value});
+  if (norms_expected_ > 0) right.push_back({{}, whole_shard, Content::scalars});
+  return right;
 }
 
 std::string ValueReplay::describe(const TileRef& what) const {

@@ -1,6 +1,6 @@
 #pragma once
 // The first half of the checker: replays a schedule in emission order and follows what every byte
-// holds.
+// holds. Ops are well formed: verify_form.hpp.
 
 #include <cstdint>
 #include <map>
@@ -22,7 +22,8 @@ class ValueReplay {
   using Version = std::int64_t;
   struct Held {
     TileRef what;
-    Version version = -1;  // -1: nothing meaningful
+    Version version = -1;     // -1: nothing meaningful
+    std::uint64_t begin = 0;  // where the first byte of it lies
   };
   // What is true of one place of one shard, by the Program. Of places in other ranks' slices it is
   // what their own replays say: all ranks issue the same ops.
@@ -40,12 +41,16 @@ class ValueReplay {
   void begin();
   void begin_step();
   void end_step();
+  void check_apart(const Op& op);
   void replay(const Op& op);
   void move(const Op& op);
+  void overwrite_padding(const Region& region);
   void feed(const Op& op);
   void segment(const Op& op);
   void segment_use(const Op& op, const Use& use, const Operand& operand);
   void contribute(const Op& op, const TileRef& what);
+  void store_contribution(const Op& op, Truth& t);
+  void add_contribution(const Op& op, Truth& t);
   void accumulate(const Op& op);
   void square(const Op& op);
   void norm(const Op& op);
@@ -53,13 +58,14 @@ class ValueReplay {
   void update_use(const Op& op, const Use& use, const Operand& operand);
   void update_gate(const Op& op, const Use& gradient);
   void report(const Op& op);
+  std::vector<TileRef> reported() const;
   // Several ranks.
   void gather(const Op& op);
   void gather_sums(const Op& op);
   void gather_metrics(const Op& op);
   void reduce(const Op& op);
   void sum(const Op& op);
-  void report_ranks(const Op& op);
+  std::vector<TileRef> reported_of_ranks() const;
   void check_collective(const Op& op, const Operand& slice, const Operand& whole, Tier tier);
   void check_extent(const Op& op, const TileRef& slice, const TileRef& whole);
   bool is_slice(const TileRef& what) const;
@@ -91,7 +97,6 @@ class ValueReplay {
   };
   Places places_of(const TileRef& what) const;  // of what is no single tile
   std::int64_t width_of(const TileRef& what) const;
-  std::uint64_t bytes_of(const TileRef& what) const;
   TileRef placed(const TileRef& what) const {
     return {what.shard, what.tile < 0 ? what.tile : program_.place(what.shard, what.tile),
             what.content};
@@ -108,7 +113,6 @@ class ValueReplay {
   Version current(const TileRef& placed_tile);
   int contributions_expected(ShardId shard) const;
   const Use& updated_gradient(const Segment& update) const;
-  std::uint64_t tile_bytes(ShardId shard, int tile) const;
   void complain(const Op& op, const std::string& why);
   void complain(const std::string& why);
   std::string describe(const TileRef& what) const;
@@ -116,7 +120,7 @@ class ValueReplay {
   const Program& program_;
   const Plan& plan_;
   const Schedule& schedule_;
-  const Sequence* sequence_ = nullptr;
+  const Sequence& sequence_;
   std::vector<Violation>& found_;
   IntervalMap<Held> held_;
   std::vector<std::vector<Truth>> truths_;  // [shard][place]
@@ -126,7 +130,8 @@ class ValueReplay {
   Version own_sum_ = 0, rank_sums_ = 0, rank_metrics_ = 0;
   std::size_t next_segment_ = 0;  // of the model segments of the sequence, in order
   std::vector<SegmentId> model_segments_;
-  std::map<ShardId, int> contributions_;  // to each gradient in a step
+  int norms_expected_ = 0, norms_ = 0, reports_ = 0;  // in a step
+  std::map<ShardId, int> contributions_;              // to each gradient in a step
 };
 
 }  // namespace strata
