@@ -9,7 +9,6 @@
 
 #include "plan/op_demand.hpp"
 #include "plan/rank_rates.hpp"
-#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -53,21 +52,21 @@ class CostModel {
   OpDemand told_apart(const Op& op) {
     switch (op.kind) {
       case OpKind::feed:
-        return link(Resource::up, op.operands.front().region.bytes);
+        return link(Resource::up, op);
       case OpKind::copy:
         return copy(op);
       case OpKind::read:
-        return drive(Resource::nvme_read, op.operands.front().region);
+        return drive(Resource::nvme_read, op.operands.front().region.drive, op);
       case OpKind::write:
-        return drive(Resource::nvme_write, op.operands.back().region);
+        return drive(Resource::nvme_write, op.operands.back().region.drive, op);
       case OpKind::run:
         return run(op);
       case OpKind::update:
         return update(op);
       case OpKind::gather:
-        return collective(op.operands.back().region.bytes, rates_.gather());
+        return collective(op, rates_.gather());
       case OpKind::reduce:
-        return collective(op.operands.front().region.bytes, rates_.reduce());
+        return collective(op, rates_.reduce());
       default:  // passes over what they read and write
         return pass(op);
     }
@@ -83,9 +82,9 @@ class CostModel {
     use(demand, Resource::host_memory, bytes, bytes / rates_.host_memory());
   }
 
-  OpDemand link(Resource direction, std::uint64_t bytes) const {
+  OpDemand link(Resource direction, const Op& op) const {
     OpDemand demand;
-    const auto amount = static_cast<double>(bytes);
+    const auto amount = static_cast<double>(link_bytes(op, plan_.limits.io_alignment));
     const double rate = direction == Resource::up ? rates_.up() : rates_.down();
     use(demand, direction, amount, amount / rate);
     cross_host_memory(demand, amount);
@@ -95,24 +94,23 @@ class CostModel {
   OpDemand copy(const Op& op) const {
     const Region &source = op.operands.front().region, &target = op.operands.back().region;
     if (source.tier != target.tier)
-      return link(target.tier == Tier::device ? Resource::up : Resource::down, source.bytes);
+      return link(target.tier == Tier::device ? Resource::up : Resource::down, op);
     OpDemand demand;
     const double crossed = 2 * static_cast<double>(source.bytes);
     if (source.tier == Tier::host)
       cross_host_memory(demand, crossed);
-    else
-      use(demand, Resource::comm, crossed,
+    else  // Takes comm's time, but crosses no link: link_bytes() are none.
+      use(demand, Resource::comm, 0,
           rates_.seconds_per_call() + crossed / rates_.accelerator_memory());
     return demand;
   }
 
-  OpDemand drive(Resource direction, const Region& disk) const {
+  OpDemand drive(Resource direction, std::uint8_t number, const Op& op) const {
     OpDemand demand;
     const bool reads = direction == Resource::nvme_read;
-    const auto bytes = static_cast<double>(align_up(disk.bytes, plan_.limits.io_alignment));
-    demand.drive = disk.drive;
-    demand.drive_seconds =
-        bytes / (reads ? rates_.drive_read(disk.drive) : rates_.drive_write(disk.drive));
+    const auto bytes = static_cast<double>(link_bytes(op, plan_.limits.io_alignment));
+    demand.drive = number;
+    demand.drive_seconds = bytes / (reads ? rates_.drive_read(number) : rates_.drive_write(number));
     const double all = reads ? rates_.all_drives_read() : rates_.all_drives_write();
     use(demand, direction, bytes, bytes / all);
     cross_host_memory(demand, bytes);
@@ -173,15 +171,13 @@ class CostModel {
       if (shard.role == Role::moment1) moments = shard.dtype;
     }
     const auto [known, is_new] = update_rates_.try_emplace({gradient, master, moments}, 0);
-    if (is_new)
-      known->second = rates_.update(update_layout(gradient, master, moments));
+    if (is_new) known->second = rates_.update(update_layout(gradient, master, moments));
     return known->second;
   }
 
-  // What this rank receives or sends: all but its own part.
-  OpDemand collective(std::uint64_t whole, double rate) const {
+  OpDemand collective(const Op& op, double rate) const {
     OpDemand demand;
-    const double bytes = static_cast<double>(whole) * (program_.world - 1) / program_.world;
+    const auto bytes = static_cast<double>(link_bytes(op, plan_.limits.io_alignment));
     use(demand, Resource::comm, bytes, rates_.seconds_per_collective() + bytes / rate);
     return demand;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "strata/telemetry/roofline.hpp"
+#include "support/machines.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
 
@@ -90,6 +91,19 @@ TEST(MovedBytes, OfAStepAgreeWithTheTrafficThatThePlanReports) {
     const NvmeTraffic traffic = nvme_traffic(plan, "train");
     EXPECT_EQ(bytes[static_cast<std::size_t>(Resource::nvme_read)], traffic.read_bytes());
     EXPECT_EQ(bytes[static_cast<std::size_t>(Resource::nvme_write)], traffic.written_bytes());
+  }
+}
+
+TEST(MovedBytes, AreThoseThatThePredictionCounts) {
+  const Program program = testing::worked_toy({.layers = 2, .world = 2, .zero_stage = 3}, 1e6);
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const Plan plan = make_plan(program, testing::roomy_limits(), testing::random_policy(seed));
+    const Simulation simulation = simulate(program, plan, "train", testing::slow_machine(seed));
+    const auto bytes = moved_bytes(plan, *plan.schedule("train"));
+    for (std::size_t i = 0; i < num_resources; ++i)
+      if (is_link(static_cast<Resource>(i))) {
+        EXPECT_EQ(simulation.bytes[i], bytes[i]) << i;
+      }
   }
 }
 
