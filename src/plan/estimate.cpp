@@ -100,7 +100,8 @@ void Estimator::add_gradients(const Pieces& pieces, ResourceLoad& load) const {
 
 void Estimator::add_sum(Tier home, double contributed, double sum, int contributions,
                         ResourceLoad& load) const {
-  const double pass = (contributed + 2 * sum) * contributions;
+  // The first contribution makes the sum, the others read it as well.
+  const double pass = contributed * contributions + sum * (2 * contributions - 1);
   if (home == Tier::device) return load.device_pass(pass);
   load.down(contributed * contributions);
   load.host_pass(pass);
