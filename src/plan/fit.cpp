@@ -83,7 +83,7 @@ PlanOutlook::~PlanOutlook() = default;
 PlanOutlook::Outlook PlanOutlook::of(const Policy& policy) const {
   if (parts_->estimator) {
     const Estimate estimate = parts_->estimator->estimate(policy);
-    return {estimate.tier_bytes, estimate.seconds};
+    return {estimate.tier_bytes, estimate.least_seconds};
   }
   return {estimate_memory(*parts_->outline, policy, place_pieces(*parts_->outline, policy)), 0};
 }
