@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "strata/core/bytes.hpp"
-#include "strata/core/error.hpp"
+#include "strata/plan/tier_overflow.hpp"
 
 namespace strata {
 namespace {
@@ -28,10 +28,10 @@ std::string largest_contributors(const Plan& plan, std::size_t tier) {
 std::string advice(Tier tier) {
   switch (tier) {
     case Tier::device:
-      return "raise offload.gpu_limit, lower the gpu fractions, fewer slots or a smaller "
+      return "lower the gpu fractions, fewer slots or a smaller "
              "micro-batch";
     case Tier::host:
-      return "raise offload.cpu_limit, move more to nvme, or fewer state_slots and staging_slots";
+      return "move more to gpu or nvme, or fewer state_slots and staging_slots";
     case Tier::nvme:
       return "free space below offload.nvme_paths, add a path, or lower the nvme fractions";
   }
@@ -40,10 +40,9 @@ std::string advice(Tier tier) {
 
 void refuse(const Plan& plan, Tier tier, const std::string& where, std::uint64_t need,
             std::uint64_t limit) {
-  throw OutOfMemory(
-      where, need, limit,
-      fmt::format("{}\nto fit: {}", largest_contributors(plan, static_cast<std::size_t>(tier)),
-                  advice(tier)));
+  throw TierOverflow(tier, where, need, limit,
+                     largest_contributors(plan, static_cast<std::size_t>(tier)), advice(tier),
+                     TierOverflow::Limit::config);
 }
 
 }  // namespace

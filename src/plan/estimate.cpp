@@ -42,7 +42,7 @@ Estimate Estimator::estimate(const Policy& policy) const {
   const Pieces pieces = place_pieces(outline_, policy);
   const ResourceLoad step = step_load(policy, pieces), state = state_load(pieces);
   return {estimate_memory(outline_, policy, pieces), schedule(policy.update_order, step, state),
-          step.sum() + state.sum()};
+          least(policy, step, state), step.sum() + state.sum()};
 }
 
 // The step's own work, and the share of the state's that no forward or backward can hide.
@@ -55,6 +55,19 @@ double Estimator::schedule(UpdateOrder order, const ResourceLoad& step,
   together.add(step, window);
   together.add(state, 1);
   return step.bound(both_) * (1 - window) + together.bound(both_);
+}
+
+// All at once, or the schedule less what slots hold of the state while nothing is updated.
+double Estimator::least(const Policy& policy, const ResourceLoad& step,
+                        const ResourceLoad& state) const {
+  std::int64_t tiles = 1;
+  for (std::size_t role = 0; role < num_state_roles; ++role)
+    if (outline_.updated[role]) tiles = std::max(tiles, outline_.roles[role].tiles);
+  const double slots = policy.state_slots + policy.staging_slots;
+  ResourceLoad together = step, moving = state;
+  together.add(state, 1);
+  moving.add_transfers(state, -std::min(1.0, slots / static_cast<double>(tiles)));
+  return std::max(together.bound(both_), schedule(policy.update_order, step, moving));
 }
 
 ResourceLoad Estimator::step_load(const Policy& policy, const Pieces& pieces) const {
@@ -100,7 +113,8 @@ void Estimator::add_gradients(const Pieces& pieces, ResourceLoad& load) const {
 
 void Estimator::add_sum(Tier home, double contributed, double sum, int contributions,
                         ResourceLoad& load) const {
-  const double pass = (contributed + 2 * sum) * contributions;
+  // The first contribution makes the sum, the others read it as well.
+  const double pass = contributed * contributions + sum * (2 * contributions - 1);
   if (home == Tier::device) return load.device_pass(pass);
   load.down(contributed * contributions);
   load.host_pass(pass);
@@ -142,7 +156,7 @@ void Estimator::add_update(const StatePiece& piece, const PlacedPiece& placed,
     pass += own(role);
   }
   if (placed.engine == Tier::device) return load.device_pass(pass);
-  load.host_pass(pass, piece.elements * update_seconds_per_element_);
+  load.host_update(pass, piece.elements * update_seconds_per_element_);
 }
 
 // --- Rates of the machine

@@ -14,7 +14,8 @@ namespace strata {
 
 struct Estimate {
   std::array<double, num_tiers> tier_bytes{};
-  double seconds = 0;
+  double seconds = 0;        // near to what a step takes: candidates are ranked by it
+  double least_seconds = 0;  // no step takes less
   double traffic = 0;  // seconds of all resources together: tells placements of equal time apart
 };
 
@@ -51,6 +52,7 @@ class Estimator {
   void add_boundaries(const Policy& policy, ResourceLoad& load) const;
   void add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
   double schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const;
+  double least(const Policy& policy, const ResourceLoad& step, const ResourceLoad& state) const;
 
   StepOutline outline_;
   RankRates rates_;

@@ -4,21 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "strata/plan/fraction_grid.hpp"
+
 namespace strata {
 namespace {
-
-double& on(TierFractions& f, Tier tier) {
-  return tier == Tier::device ? f.device : tier == Tier::host ? f.host : f.nvme;
-}
-
-// Sums of steps drift in their last digits; fractions are written to configs and compared.
-double rounded(double fraction) { return std::round(fraction * 1e7) / 1e7; }
-
-void settle(TierFractions& f) {
-  f.device = rounded(std::clamp(f.device, 0.0, 1.0));
-  f.nvme = rounded(std::clamp(f.nvme, 0.0, 1 - f.device));
-  f.host = rounded(1 - f.device - f.nvme);
-}
 
 bool is_boundary(Role role) { return role == Role::activation || role == Role::saved; }
 
@@ -71,13 +60,8 @@ double PlacementMoves::bytes_of(std::size_t group) const {
 
 Policy PlacementMoves::shifted(const Policy& policy, const Shift& shift, double amount) const {
   Policy moved = policy;
-  for (Role role : groups_[shift.group]) {
-    TierFractions& f = moved.fractions[index(role)];
-    const double part = std::min(amount, on(f, shift.from));
-    on(f, shift.from) -= part;
-    on(f, shift.to) += part;
-    settle(f);
-  }
+  for (Role role : groups_[shift.group])
+    move_fraction(moved.fractions[index(role)], shift.from, shift.to, amount);
   return moved;
 }
 
@@ -110,7 +94,7 @@ void PlacementMoves::add_streamed(const Policy& policy, double amount,
   if (!engines_) return;
   for (double change : {amount, -amount}) {
     Policy moved = policy;
-    moved.streamed_updates = rounded(std::clamp(policy.streamed_updates + change, 0.0, 1.0));
+    moved.streamed_updates = on_grid(policy.streamed_updates + change);
     if (!same_placement(moved, policy)) found.push_back(moved);
   }
 }

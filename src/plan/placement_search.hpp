@@ -2,11 +2,9 @@
 // The best placement of one variant by its estimate: greedy until it fits, by the seconds that each
 // byte costs, then uphill no more.
 
-#include <array>
-#include <vector>
-
 #include "estimate.hpp"
 #include "placement_moves.hpp"
+#include "strata/plan/fit.hpp"
 
 namespace strata {
 
@@ -24,8 +22,6 @@ struct Judged {
     return score() < other.score();
   }
 };
-
-using Capacity = std::array<double, num_tiers>;
 
 class PlacementSearch {
  public:

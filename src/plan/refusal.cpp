@@ -5,7 +5,7 @@
 #include <string>
 
 #include "strata/core/bytes.hpp"
-#include "strata/core/error.hpp"
+#include "strata/plan/tier_overflow.hpp"
 
 namespace strata {
 namespace {
@@ -40,13 +40,10 @@ std::string remedy(const Fit& fit) {
   const double memory = fit.missing(Tier::device) + fit.missing(Tier::host);
   std::string text;
   if (memory > 0)
-    text = fmt::format(
-        "{} more of gpu and cpu memory together (offload.gpu_limit and "
-        "offload.cpu_limit may say less than there is), ",
-        format_bytes(whole(memory)));
+    text = fmt::format("{} more of gpu and cpu memory together, ", format_bytes(whole(memory)));
   if (fit.missing(Tier::nvme) > 0)
-    text = fmt::format("{} more space below offload.nvme_paths, or another path, ",
-                       format_bytes(whole(fit.missing(Tier::nvme))));
+    text += fmt::format("{} more space below offload.nvme_paths, or another path, ",
+                        format_bytes(whole(fit.missing(Tier::nvme))));
   if (fit.limit[static_cast<std::size_t>(Tier::nvme)] == 0)
     text += "drives named in offload.nvme_paths, ";
   return text + "optimizer_master: split, smaller optimizer_moments, or a smaller micro-batch";
@@ -56,14 +53,14 @@ std::string remedy(const Fit& fit) {
 
 void refuse_search(const ProgramVariant& variant, const Policy& policy, const Fit& fit) {
   const Tier tier = fit.tightest();
-  throw OutOfMemory(
-      fmt::format("no placement fits: tier {}", tier_name(tier)),
+  throw TierOverflow(
+      tier, fmt::format("no placement fits: tier {}", tier_name(tier)),
       whole(fit.need[static_cast<std::size_t>(tier)]),
       whole(fit.limit[static_cast<std::size_t>(tier)]),
       fmt::format("the nearest needs {}\nit has (gpu/cpu/nvme) {}; accumulation group {}, {} "
-                  "layers kept\nto fit: {}",
-                  needs(fit), placement(policy), variant.accumulation_group, variant.kept_layers,
-                  remedy(fit)));
+                  "layers kept",
+                  needs(fit), placement(policy), variant.accumulation_group, variant.kept_layers),
+      remedy(fit), TierOverflow::Limit::machine);
 }
 
 }  // namespace strata

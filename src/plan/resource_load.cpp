@@ -18,67 +18,46 @@ BothWays both_ways(const MachineProfile& machine) {
   return both;
 }
 
-void ResourceLoad::cross_host_memory(double bytes) {
-  spend(Resource::host_memory, bytes / rates_->host_memory());
-}
-
-void ResourceLoad::up(double bytes) {
-  if (bytes <= 0) return;
-  spend(Resource::up, bytes / rates_->up());
-  cross_host_memory(bytes);
-}
-
-void ResourceLoad::down(double bytes) {
-  if (bytes <= 0) return;
-  spend(Resource::down, bytes / rates_->down());
-  cross_host_memory(bytes);
-}
-
-void ResourceLoad::nvme_read(double bytes) {
-  if (bytes <= 0) return;
-  spend(Resource::nvme_read, bytes / rates_->all_drives_read());
-  cross_host_memory(bytes);
-}
-
-void ResourceLoad::nvme_write(double bytes) {
-  if (bytes <= 0) return;
-  spend(Resource::nvme_write, bytes / rates_->all_drives_write());
-  cross_host_memory(bytes);
-}
-
-void ResourceLoad::host_pass(double bytes, double seconds_at_least) {
-  if (bytes <= 0) return;
-  const double seconds = bytes / rates_->host_memory();
-  spend(Resource::host_memory, seconds);
-  spend(Resource::update, std::max(seconds, seconds_at_least));
-}
-
-void ResourceLoad::device_pass(double bytes) {
-  if (bytes > 0) spend(Resource::compute, bytes / rates_->accelerator_memory());
-}
-
-void ResourceLoad::device_copy(double bytes) {
-  if (bytes > 0) spend(Resource::comm, 2 * bytes / rates_->accelerator_memory());
-}
-
-void ResourceLoad::gather(double bytes) {
-  if (bytes > 0) spend(Resource::comm, bytes / rates_->gather());
-}
-
-void ResourceLoad::reduce(double bytes) {
-  if (bytes > 0) spend(Resource::comm, bytes / rates_->reduce());
-}
-
 void ResourceLoad::add(const ResourceLoad& other, double times) {
-  for (std::size_t r = 0; r < seconds_.size(); ++r) seconds_[r] += times * other.seconds_[r];
+  for (std::size_t use = 0; use < num_uses; ++use) amounts_[use] += times * other.amounts_[use];
+}
+
+void ResourceLoad::add_transfers(const ResourceLoad& other, double times) {
+  for (const Use use : {Use::up, Use::down, Use::nvme_read, Use::nvme_write})
+    count(use, times * other.amount(use));
+}
+
+std::array<double, num_resources> ResourceLoad::seconds() const {
+  std::array<double, num_resources> seconds{};
+  const auto on = [&](Resource r) -> double& { return seconds[static_cast<std::size_t>(r)]; };
+  const double passes = at(Use::host_pass, &RankRates::host_memory);
+  const double updates = at(Use::host_update, &RankRates::host_memory);
+  on(Resource::compute) =
+      amount(Use::compute_seconds) + at(Use::device_pass, &RankRates::accelerator_memory);
+  on(Resource::comm) = 2 * at(Use::device_copy, &RankRates::accelerator_memory) +
+                       at(Use::gather, &RankRates::gather) + at(Use::reduce, &RankRates::reduce);
+  on(Resource::up) = at(Use::up, &RankRates::up);
+  on(Resource::down) = at(Use::down, &RankRates::down);
+  on(Resource::nvme_read) = at(Use::nvme_read, &RankRates::all_drives_read);
+  on(Resource::nvme_write) = at(Use::nvme_write, &RankRates::all_drives_write);
+  on(Resource::update) = passes + std::max(updates, amount(Use::host_update_seconds));
+  on(Resource::host_memory) = passes + updates;
+  for (const Use use : {Use::up, Use::down, Use::nvme_read, Use::nvme_write})
+    on(Resource::host_memory) += at(use, &RankRates::host_memory);
+  return seconds;
 }
 
 double ResourceLoad::bound(const BothWays& both) const {
-  const double drives = seconds(Resource::nvme_read) + seconds(Resource::nvme_write);
-  const double link = seconds(Resource::up) * both.up + seconds(Resource::down) * both.down;
-  return std::max({*std::ranges::max_element(seconds_), drives * both.drives, link});
+  const auto busy = seconds();
+  const auto of = [&](Resource r) { return busy[static_cast<std::size_t>(r)]; };
+  const double drives = of(Resource::nvme_read) + of(Resource::nvme_write);
+  const double link = of(Resource::up) * both.up + of(Resource::down) * both.down;
+  return std::max({*std::ranges::max_element(busy), drives * both.drives, link});
 }
 
-double ResourceLoad::sum() const { return std::accumulate(seconds_.begin(), seconds_.end(), 0.0); }
+double ResourceLoad::sum() const {
+  const auto busy = seconds();
+  return std::accumulate(busy.begin(), busy.end(), 0.0);
+}
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 // asking when they happen.
 
 #include <array>
+#include <cstdint>
 
 #include "rank_rates.hpp"
 #include "strata/plan/simulate.hpp"
@@ -16,37 +17,62 @@ struct BothWays {
 };
 BothWays both_ways(const MachineProfile& machine);
 
+// Counts bytes, and divides by rates when it is asked for seconds: a search adds up millions.
 class ResourceLoad {
  public:
   explicit ResourceLoad(const RankRates& rates) : rates_(&rates) {}
 
-  // Bytes; what crosses host memory is counted there too.
-  void up(double bytes);
-  void down(double bytes);
-  void nvme_read(double bytes);
-  void nvme_write(double bytes);
-  void host_pass(double bytes, double seconds_at_least = 0);  // by the cores of the update lane
-  void device_pass(double bytes);
-  void device_copy(double bytes);  // beside compute, on the comm lane
-  void gather(double bytes);       // received
-  void reduce(double bytes);       // sent
-  void compute(double seconds) { spend(Resource::compute, seconds); }
+  void up(double bytes) { count(Use::up, bytes); }
+  void down(double bytes) { count(Use::down, bytes); }
+  void nvme_read(double bytes) { count(Use::nvme_read, bytes); }
+  void nvme_write(double bytes) { count(Use::nvme_write, bytes); }
+  void host_pass(double bytes) { count(Use::host_pass, bytes); }  // by the update lane's cores
+  // One that takes the cores so long, if memory does not hold them up for longer.
+  void host_update(double bytes, double core_seconds) {
+    count(Use::host_update, bytes);
+    count(Use::host_update_seconds, core_seconds);
+  }
+  void device_pass(double bytes) { count(Use::device_pass, bytes); }
+  void device_copy(double bytes) { count(Use::device_copy, bytes); }  // on the comm lane
+  void gather(double bytes) { count(Use::gather, bytes); }            // received
+  void reduce(double bytes) { count(Use::reduce, bytes); }            // sent
+  void compute(double seconds) { count(Use::compute_seconds, seconds); }
   void add(const ResourceLoad& other, double times);
+  // What the other moves over links and from and to drives.
+  void add_transfers(const ResourceLoad& other, double times);
 
-  double seconds(Resource resource) const { return seconds_[static_cast<std::size_t>(resource)]; }
+  std::array<double, num_resources> seconds() const;
   // The busiest resource's seconds: no schedule is faster. Drives that read and write, and links
   // that go both ways, take what they take at both.
   double bound(const BothWays& both) const;
   double sum() const;
 
  private:
-  void spend(Resource resource, double seconds) {
-    seconds_[static_cast<std::size_t>(resource)] += seconds;
+  enum class Use : std::uint8_t {
+    up,
+    down,
+    nvme_read,
+    nvme_write,
+    host_pass,
+    host_update,
+    host_update_seconds,
+    device_pass,
+    device_copy,
+    gather,
+    reduce,
+    compute_seconds,
+  };
+  static constexpr std::size_t num_uses = 12;
+
+  void count(Use use, double amount) { amounts_[static_cast<std::size_t>(use)] += amount; }
+  double amount(Use use) const { return amounts_[static_cast<std::size_t>(use)]; }
+  // Asks for a rate only where something needs it: a machine need not state all.
+  double at(Use use, double (RankRates::*rate)() const) const {
+    return amount(use) > 0 ? amount(use) / (rates_->*rate)() : 0;
   }
-  void cross_host_memory(double bytes);
 
   const RankRates* rates_;
-  std::array<double, num_resources> seconds_{};
+  std::array<double, num_uses> amounts_{};  // bytes, or seconds
 };
 
 }  // namespace strata

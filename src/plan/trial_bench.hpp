@@ -39,14 +39,6 @@ class Variant {
   Capacity limits_, capacity_;
 };
 
-// Where a policy's plan stands with the limits.
-struct Fit {
-  Capacity need{}, limit{};
-  bool fits() const;
-  Tier tightest() const;  // the tier that lacks most
-  double missing(Tier tier) const;
-};
-
 class TrialBench {
  public:
   TrialBench(const ProgramMaker& make_program, const TierLimits& limits,
@@ -67,8 +59,7 @@ class TrialBench {
 
  private:
   static std::vector<double> key(const Variant& variant, const Policy& policy);
-  Plan plan_without_limits(Variant& variant, const Policy& policy);
-  Fit fit_of(const Plan& plan) const;
+  Plan plan(Variant& variant, const Policy& policy);
 
   const ProgramMaker& make_program_;
   const TierLimits& limits_;

@@ -3,58 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "strata/core/error.hpp"
 #include "strata/train/forecast.hpp"
+#include "train/policy_keys.hpp"
 
 namespace strata {
 namespace {
-
-struct RoleKey {
-  Role role;
-  const char* key;
-  TierFractions OffloadConfig::*field;
-};
-constexpr std::array role_keys = {
-    RoleKey{Role::weight, "offload.weights", &OffloadConfig::weights},
-    RoleKey{Role::gradient, "offload.gradients", &OffloadConfig::gradients},
-    RoleKey{Role::master, "offload.master", &OffloadConfig::master},
-    RoleKey{Role::moment1, "offload.moment1", &OffloadConfig::moment1},
-    RoleKey{Role::moment2, "offload.moment2", &OffloadConfig::moment2},
-    RoleKey{Role::activation, "offload.activations", &OffloadConfig::activations},
-    RoleKey{Role::saved, "offload.saved", &OffloadConfig::saved}};
-
-struct SlotKey {
-  SlotCount slots;
-  const char* key;
-  int OffloadConfig::*field;
-};
-constexpr std::array slot_keys = {
-    SlotKey{&Policy::weight_slots, "offload.weight_slots", &OffloadConfig::weight_slots},
-    SlotKey{&Policy::gradient_slots, "offload.gradient_slots", &OffloadConfig::gradient_slots},
-    SlotKey{&Policy::activation_slots, "offload.activation_slots",
-            &OffloadConfig::activation_slots},
-    SlotKey{&Policy::state_slots, "offload.state_slots", &OffloadConfig::state_slots},
-    SlotKey{&Policy::staging_slots, "offload.staging_slots", &OffloadConfig::staging_slots}};
 
 bool is_set(const RunConfig& config, const char* key) {
   return std::ranges::any_of(config.resolved, [&](const RunConfig::Origin& entry) {
     return entry.key == key && entry.origin != "default";
   });
-}
-
-std::string_view order_key(UpdateOrder order) {
-  switch (order) {
-    case UpdateOrder::after_backward:
-      return "after_backward";
-    case UpdateOrder::deferred:
-      return "deferred";
-    case UpdateOrder::during_backward:
-      return "during_backward";
-  }
-  return "auto";
 }
 
 // As early as clipping and the non-finite policy allow, or later.
@@ -72,7 +33,7 @@ void fill_in(const PlanChoice& choice, OffloadConfig& offload) {
   for (const RoleKey& key : role_keys)
     offload.*key.field = choice.policy.fractions[static_cast<std::size_t>(key.role)];
   for (const SlotKey& key : slot_keys) offload.*key.field = choice.policy.*key.slots;
-  offload.update_order = order_key(choice.policy.update_order);
+  offload.update_order = update_order_key(choice.policy.update_order);
   offload.streamed_updates = choice.policy.streamed_updates;
   offload.accumulation_group = choice.variant.accumulation_group;
   offload.keep_layers = choice.variant.kept_layers;
@@ -111,10 +72,7 @@ std::string auto_plan_block(const RunConfig& chosen) {
   const auto add = [&](std::string_view key, const auto& value) {
     text += fmt::format("  {}: {}\n", key.substr(key.find('.') + 1), value);
   };
-  for (const RoleKey& key : role_keys) {
-    const TierFractions& f = offload.*key.field;
-    add(key.key, fmt::format("{{gpu: {}, cpu: {}, nvme: {}}}", f.device, f.host, f.nvme));
-  }
+  for (const RoleKey& key : role_keys) add(key.key, fractions_value(offload.*key.field));
   for (const SlotKey& key : slot_keys) add(key.key, offload.*key.field);
   add("offload.update_order", offload.update_order);
   add("offload.streamed_updates", offload.streamed_updates);

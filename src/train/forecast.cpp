@@ -2,58 +2,70 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "train/policy_keys.hpp"
+#include "train/scenario_changes.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
 namespace {
 
-// Adds to a line of settings what differs.
-class KeyLine {
+bool alike(const TierFractions& a, const TierFractions& b) {
+  return a.device == b.device && a.host == b.host && a.nvme == b.nvme;
+}
+
+// The settings that differ.
+class ChangedKeys {
  public:
   template <typename T>
   void add(const char* key, const T& from, const T& to) {
-    if (from != to) append(fmt::format("{}={}", key, to));
+    if (from != to) items_.push_back(fmt::format("{}={}", key, to));
   }
   void add(const char* key, const TierFractions& from, const TierFractions& to) {
-    if (alike(from, to)) return;
-    append(fmt::format("'{}={{gpu: {:.4g}, cpu: {:.4g}, nvme: {:.4g}}}'", key, to.device, to.host,
-                       to.nvme));
+    if (!alike(from, to)) put(key, to);
   }
-  static bool alike(const TierFractions& a, const TierFractions& b) {
-    return a.device == b.device && a.host == b.host && a.nvme == b.nvme;
+  void put(const char* key, const TierFractions& to) {
+    items_.push_back(fmt::format("'{}={}'", key, fractions_value(to)));
   }
-  const std::string& text() const { return text_; }
+  std::vector<std::string> items() && { return std::move(items_); }
 
  private:
-  void append(const std::string& item) { text_ += (text_.empty() ? "" : " ") + item; }
-  std::string text_;
+  std::vector<std::string> items_;
 };
 
 const TierFractions& fractions_of(const Scenario& scenario, Role role) {
   return scenario.choice.policy.fractions[static_cast<std::size_t>(role)];
 }
 
+constexpr Role optimizer_roles[] = {Role::master, Role::moment1, Role::moment2};
+
+bool is_of_optimizer(Role role) { return std::ranges::count(optimizer_roles, role) > 0; }
+
 // All three roles of the optimizer have one key where they live alike.
-void add_optimizer(KeyLine& line, const Scenario& from, const Scenario& to) {
-  const auto& master = fractions_of(to, Role::master);
-  const bool as_one = KeyLine::alike(master, fractions_of(to, Role::moment1)) &&
-                      KeyLine::alike(master, fractions_of(to, Role::moment2));
-  const bool changed =
-      !KeyLine::alike(master, fractions_of(from, Role::master)) ||
-      !KeyLine::alike(fractions_of(to, Role::moment1), fractions_of(from, Role::moment1)) ||
-      !KeyLine::alike(fractions_of(to, Role::moment2), fractions_of(from, Role::moment2));
-  if (!changed) return;
-  if (as_one) return line.add("offload.optimizer", TierFractions{-1, -1, -1}, master);
-  line.add("offload.master", fractions_of(from, Role::master), master);
-  line.add("offload.moment1", fractions_of(from, Role::moment1), fractions_of(to, Role::moment1));
-  line.add("offload.moment2", fractions_of(from, Role::moment2), fractions_of(to, Role::moment2));
+bool moves_optimizer_as_one(const Scenario& from, const Scenario& to) {
+  bool as_one = true, changed = false;
+  for (const Role role : optimizer_roles) {
+    as_one = as_one && alike(fractions_of(to, role), fractions_of(to, Role::master));
+    changed = changed || !alike(fractions_of(to, role), fractions_of(from, role));
+  }
+  return as_one && changed;
 }
 
-void add_formats(KeyLine& line, const RunConfig& from, const RunConfig& to) {
+void add_placement(ChangedKeys& keys, const Scenario& from, const Scenario& to) {
+  const bool as_one = moves_optimizer_as_one(from, to);
+  for (const RoleKey& key : role_keys) {
+    if (as_one && key.role == Role::master)
+      keys.put("offload.optimizer", fractions_of(to, key.role));
+    if (as_one && is_of_optimizer(key.role)) continue;
+    keys.add(key.key, fractions_of(from, key.role), fractions_of(to, key.role));
+  }
+}
+
+void add_formats(ChangedKeys& line, const RunConfig& from, const RunConfig& to) {
   const auto master = [](const RunConfig& c) {
     return std::string(c.optimizer_master == MasterFormat::split ? "split" : "fp32");
   };
@@ -65,41 +77,19 @@ void add_formats(KeyLine& line, const RunConfig& from, const RunConfig& to) {
   line.add("optimizer_moments", moments(from), moments(to));
 }
 
-void add_slots(KeyLine& line, const Policy& from, const Policy& to) {
-  line.add("offload.weight_slots", from.weight_slots, to.weight_slots);
-  line.add("offload.gradient_slots", from.gradient_slots, to.gradient_slots);
-  line.add("offload.activation_slots", from.activation_slots, to.activation_slots);
-  line.add("offload.state_slots", from.state_slots, to.state_slots);
-  line.add("offload.staging_slots", from.staging_slots, to.staging_slots);
-}
-
-std::string order_name(UpdateOrder order) {
-  switch (order) {
-    case UpdateOrder::after_backward:
-      return "after_backward";
-    case UpdateOrder::deferred:
-      return "deferred";
-    case UpdateOrder::during_backward:
-      return "during_backward";
-  }
-  return "?";
-}
-
-void add_variant(KeyLine& line, const PlanChoice& from, const PlanChoice& to) {
-  line.add("offload.update_order", order_name(from.policy.update_order),
-           order_name(to.policy.update_order));
+void add_variant(ChangedKeys& line, const PlanChoice& from, const PlanChoice& to) {
+  line.add("offload.update_order", update_order_key(from.policy.update_order),
+           update_order_key(to.policy.update_order));
   line.add("offload.streamed_updates", from.policy.streamed_updates, to.policy.streamed_updates);
   line.add("offload.accumulation_group", from.variant.accumulation_group,
            to.variant.accumulation_group);
   line.add("offload.keep_layers", from.variant.kept_layers, to.variant.kept_layers);
 }
 
-// "tier cpu needs ..." of a refusal as "cpu: 12 GiB".
-std::string missing_of(const OutOfMemory& refusal) {
-  std::string where = refusal.where();
-  if (where.starts_with("tier ")) where = where.substr(5);
-  return fmt::format("{}: {} more", where,
-                     format_bytes(refusal.wanted_bytes() - refusal.free_bytes()));
+// "cpu: 12 GiB more".
+std::string missing_of(const TierOverflow& refusal) {
+  return fmt::format("{}: {} more", tier_name(refusal.tier()),
+                     format_bytes(refusal.missing_bytes()));
 }
 
 void check_drives(const RunConfig& config, const MachineProfile& machine) {
@@ -121,22 +111,28 @@ Scenario scenario_of(const RunConfig& config, const MachineProfile& machine) {
   return scenario;
 }
 
-std::string changed_keys(const Scenario& from, const Scenario& to) {
-  KeyLine line;
-  line.add("per_device_train_batch_size", from.config.per_device_train_batch_size,
+std::vector<std::string> changed_settings(const Scenario& from, const Scenario& to) {
+  ChangedKeys keys;
+  keys.add("per_device_train_batch_size", from.config.per_device_train_batch_size,
            to.config.per_device_train_batch_size);
-  line.add("gradient_accumulation_steps", from.config.gradient_accumulation_steps,
+  keys.add("gradient_accumulation_steps", from.config.gradient_accumulation_steps,
            to.config.gradient_accumulation_steps);
-  add_formats(line, from.config, to.config);
-  line.add("offload.weights", fractions_of(from, Role::weight), fractions_of(to, Role::weight));
-  line.add("offload.gradients", fractions_of(from, Role::gradient),
-           fractions_of(to, Role::gradient));
-  add_optimizer(line, from, to);
-  line.add("offload.activations", fractions_of(from, Role::activation),
-           fractions_of(to, Role::activation));
-  add_slots(line, from.choice.policy, to.choice.policy);
-  add_variant(line, from.choice, to.choice);
-  return line.text();
+  add_formats(keys, from.config, to.config);
+  add_placement(keys, from, to);
+  for (const SlotKey& key : slot_keys)
+    keys.add(key.key, from.choice.policy.*key.slots, to.choice.policy.*key.slots);
+  add_variant(keys, from.choice, to.choice);
+  return std::move(keys).items();
+}
+
+std::string changed_keys(const Scenario& from, const Scenario& to) {
+  return joined(changed_settings(from, to), " ");
+}
+
+TierOverflow advised(const TierOverflow& refusal, const RunConfig& config) {
+  const auto& limit =
+      refusal.tier() == Tier::device ? config.offload.gpu_limit : config.offload.cpu_limit;
+  return refusal.with(limit ? TierOverflow::Limit::config : TierOverflow::Limit::machine);
 }
 
 RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
@@ -153,8 +149,12 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
 
 Forecast forecast(const Scenario& scenario, const MachineProfile& machine, Proof proof) {
   Forecast result;
-  result.run =
-      plan_run(scenario.config, run_limits(scenario.config, machine), scenario.choice, proof);
+  try {
+    result.run =
+        plan_run(scenario.config, run_limits(scenario.config, machine), scenario.choice, proof);
+  } catch (const TierOverflow& refusal) {
+    throw advised(refusal, scenario.config);
+  }
   result.prediction = predict(result.run.program, result.run.plan, machine,
                               run_facts(scenario.config, result.run, machine.ranks));
   return result;
@@ -168,7 +168,7 @@ Trial try_out(const Scenario& scenario, const MachineProfile& machine) {
     trial.tokens_per_s = tried.prediction.tokens_per_s();
     trial.mfu = tried.prediction.mfu;
     trial.bound_by = tried.prediction.simulation.bound_by;
-  } catch (const OutOfMemory& refusal) {
+  } catch (const TierOverflow& refusal) {
     trial.refusal = "does not fit: " + missing_of(refusal);
   } catch (const ConfigError& refusal) {
     trial.refusal = refusal.what();

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
+#include "strata/core/error.hpp"
+#include "train/fit_ladder.hpp"
 #include "train/scenario_changes.hpp"
 
 namespace strata {
@@ -154,9 +157,10 @@ Family small_moments(const Scenario& from) {
   return family;
 }
 
-Family kept_layers(const Scenario& from, const Program& program) {
+Family kept_layers(const Scenario& from) {
   Family family;
-  const auto layers = static_cast<int>(program.blocks.size()) - 2;  // between embedding and head
+  const HfConfig model = read_hf_config(from.config.model_name_or_path);
+  const auto layers = static_cast<int>(model.num_hidden_layers);
   for (const int eighths : {1, 2, 4, 8}) {
     const int kept = layers * eighths / 8;
     family.add(from, "layers that keep their insides", [&](Scenario& s) {
@@ -203,23 +207,136 @@ std::vector<Family> families(const Scenario& from, const PlannedRun& run) {
   all.push_back(accumulation_groups(from));
   all.push_back(formats(from));
   all.push_back(small_moments(from));
-  all.push_back(kept_layers(from, run.program));
+  all.push_back(kept_layers(from));
   all.push_back(streamed_updates(from));
   all.push_back(deferred_updates(from));
   return all;
 }
 
-std::optional<Improvement> best_of(const Family& family, double tokens_per_s,
-                                   const MachineProfile& machine) {
-  std::optional<Improvement> best;
-  for (const Neighbour& member : family.members) {
-    const Trial trial = try_out(member.scenario, machine);
-    const double gain = trial.tokens_per_s / tokens_per_s - 1;
-    if (trial.fits() && gain > worth_telling && (!best || gain > best->gain + worth_telling))
-      best = Improvement{member, gain};
+// A change as it would have to be made to fit.
+struct Candidate {
+  std::size_t family = 0;
+  const Neighbour* change = nullptr;
+  Neighbour fitted;
+  double most_gain = 0;  // of tokens/s
+};
+
+class ImprovementSearch {
+ public:
+  ImprovementSearch(const Scenario& from, const Forecast& now, const MachineProfile& machine)
+      : from_(from),
+        machine_(machine),
+        limits_(run_limits(from.config, machine)),
+        tokens_per_s_(now.prediction.tokens_per_s()),
+        judge_(limits_, &machine),
+        families_(families(from, now.run)),
+        best_(families_.size()),
+        tries_(families_.size()) {
+    judge_.learn(from, fit_of(now.run.plan, limits_));
   }
-  return best;
-}
+
+  // The best of each family, in no order.
+  std::vector<Improvement> run() {
+    for (const Candidate& candidate : candidates())
+      if (ops_ < most_ops && tries_[candidate.family]++ < most_tries) try_candidate(candidate);
+    std::vector<Improvement> found;
+    for (const auto& best : best_)
+      if (best && !is_told(found, best->neighbour.scenario)) found.push_back(*best);
+    return found;
+  }
+
+ private:
+  static constexpr std::int64_t most_ops = 500'000;  // of all plans made, together
+  static constexpr int most_tries = 2;               // of a family
+  static constexpr int most_repairs = 3;             // of a change
+
+  // Those that could be of use, the most promising first.
+  std::vector<Candidate> candidates() {
+    std::vector<Candidate> found;
+    for (std::size_t family = 0; family < families_.size(); ++family)
+      for (const Neighbour& change : families_[family].members)
+        if (auto candidate = candidate_of(family, change)) found.push_back(std::move(*candidate));
+    std::ranges::stable_sort(found, std::greater{}, &Candidate::most_gain);
+    return found;
+  }
+
+  std::optional<Candidate> candidate_of(std::size_t family, const Neighbour& change) {
+    try {
+      auto fitted = fit(change);
+      if (!fitted) return std::nullopt;
+      const double gain = gain_of(fitted->scenario, judge_.least_seconds(fitted->scenario));
+      if (gain <= worth_telling) return std::nullopt;
+      return Candidate{family, &change, std::move(*fitted), gain};
+    } catch (const ConfigError&) {  // the model or the config does not allow it
+      return std::nullopt;
+    }
+  }
+
+  // The change, with what else it takes to fit.
+  std::optional<Neighbour> fit(const Neighbour& change) {
+    if (!judge_.shortage(change.scenario)) return change;
+    const auto kept = changed_settings(from_, change.scenario);
+    const auto is_kept = [&](const Scenario& scenario) {
+      const auto settings = changed_settings(from_, scenario);
+      return std::ranges::all_of(
+          kept, [&](const std::string& s) { return std::ranges::count(settings, s) > 0; });
+    };
+    auto repair = repaired(change.scenario, limits_, judge_, is_kept);
+    if (!repair) return std::nullopt;
+    return Neighbour{change.name + ", with " + joined(repair->steps, ", "), change.note,
+                     std::move(repair->scenario)};
+  }
+
+  double gain_of(const Scenario& scenario, double step_seconds) const {
+    const RunConfig& config = scenario.config;
+    const auto tokens = static_cast<double>(config.cutoff_len * config.per_device_train_batch_size *
+                                            config.gradient_accumulation_steps * machine_.ranks);
+    return tokens / step_seconds / tokens_per_s_ - 1;
+  }
+
+  // A plan may need more than was judged: then the change is fitted anew.
+  void try_candidate(const Candidate& candidate) {
+    std::optional<Neighbour> tried = candidate.fitted;
+    for (int repairs = 0; tried && repairs < most_repairs; ++repairs) {
+      if (const auto seconds = simulated_seconds(tried->scenario))
+        return compare(candidate.family, *tried, gain_of(tried->scenario, *seconds));
+      tried = fit(*candidate.change);
+    }
+  }
+
+  // Nothing when it does not fit.
+  std::optional<double> simulated_seconds(const Scenario& scenario) {
+    const PlannedRun run = declare_run(scenario.config, scenario.choice.variant);
+    const Plan plan = plan_without_limits(run.program, limits_, scenario.choice.policy);
+    ops_ += num_ops(plan);
+    const Fit fit = fit_of(plan, limits_);
+    if (fit.fits()) return simulate(run.program, plan, "train", machine_).step_seconds;
+    judge_.learn(scenario, fit);
+    return std::nullopt;
+  }
+
+  void compare(std::size_t family, const Neighbour& tried, double gain) {
+    auto& best = best_[family];
+    if (gain > worth_telling && (!best || gain > best->gain + worth_telling))
+      best = Improvement{tried, gain};
+  }
+
+  bool is_told(const std::vector<Improvement>& found, const Scenario& scenario) const {
+    return std::ranges::any_of(found, [&](const Improvement& told) {
+      return changed_settings(told.neighbour.scenario, scenario).empty();
+    });
+  }
+
+  const Scenario& from_;
+  const MachineProfile& machine_;
+  const TierLimits limits_;
+  const double tokens_per_s_;
+  FitJudge judge_;
+  const std::vector<Family> families_;
+  std::vector<std::optional<Improvement>> best_;  // by family
+  std::vector<int> tries_;                        // by family
+  std::int64_t ops_ = 0;
+};
 
 }  // namespace
 
@@ -232,10 +349,7 @@ std::vector<Neighbour> what_if_neighbours(const Scenario& scenario, const Machin
 
 std::vector<Improvement> improvements(const Scenario& scenario, const Forecast& now,
                                       const MachineProfile& machine, std::size_t num_max) {
-  std::vector<Improvement> found;
-  for (const Family& family : families(scenario, now.run))
-    if (const auto best = best_of(family, now.prediction.tokens_per_s(), machine))
-      found.push_back(*best);
+  std::vector<Improvement> found = ImprovementSearch(scenario, now, machine).run();
   std::ranges::stable_sort(found, std::greater{}, &Improvement::gain);
   if (found.size() > num_max)
     found.erase(found.begin() + static_cast<std::ptrdiff_t>(num_max), found.end());

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <span>
 #include <utility>
+
+#include "strata/plan/fraction_grid.hpp"
 
 namespace strata {
 namespace {
@@ -27,27 +28,6 @@ std::span<const Role> roles_of(RoleGroup group) {
   }
   return {};
 }
-
-double& share_on(TierFractions& fractions, Tier tier) {
-  switch (tier) {
-    case Tier::device:
-      return fractions.device;
-    case Tier::host:
-      return fractions.host;
-    case Tier::nvme:
-      break;
-  }
-  return fractions.nvme;
-}
-
-// Whole hundredths, and no dust left over.
-double take(double& from, double share) {
-  const double taken = from <= share + 0.005 ? from : std::floor(share * 100) / 100;
-  from = from == taken ? 0 : std::round((from - taken) * 1e4) / 1e4;
-  return taken;
-}
-
-void put(double& onto, double share) { onto = std::round((onto + share) * 1e4) / 1e4; }
 
 }  // namespace
 
@@ -85,22 +65,34 @@ std::string fractions_text(const TierFractions& fractions) {
   return text;
 }
 
-bool move_up(Policy& policy, RoleGroup group, Tier target, double share) {
-  TierFractions fractions = fractions_of(policy, group);
-  double moved = 0;
-  for (const Tier source : {Tier::nvme, Tier::host})
-    if (source > target) moved += take(share_on(fractions, source), share - moved);
-  put(share_on(fractions, target), moved);
-  set_fractions(policy, group, fractions);
-  return moved > 0;
+bool move_share(Policy& policy, RoleGroup group, Tier from, Tier to, double share) {
+  bool moved = false;
+  for (const Role role : roles_of(group)) {
+    TierFractions& fractions = policy.fractions[static_cast<std::size_t>(role)];
+    moved = move_fraction(fractions, from, to, share) > 0 || moved;
+  }
+  return moved;
 }
 
-bool move_down(Policy& policy, RoleGroup group, Tier source, Tier target, double share) {
-  TierFractions fractions = fractions_of(policy, group);
-  const double moved = take(share_on(fractions, source), share);
-  put(share_on(fractions, target), moved);
-  set_fractions(policy, group, fractions);
-  return moved > 0;
+bool move_up(Policy& policy, RoleGroup group, Tier target, double share) {
+  bool moved = false;
+  for (const Role role : roles_of(group)) {
+    TierFractions& fractions = policy.fractions[static_cast<std::size_t>(role)];
+    double left = share;
+    for (const Tier source : {Tier::nvme, Tier::host})
+      if (source > target) left -= move_fraction(fractions, source, target, left);
+    moved = moved || left < share;
+  }
+  return moved;
+}
+
+std::string joined(const std::vector<std::string>& items, std::string_view separator) {
+  std::string text;
+  for (const std::string& item : items) {
+    if (!text.empty()) text += separator;
+    text += item;
+  }
+  return text;
 }
 
 StepBatch multiply_micro_batch(Scenario& scenario, std::int64_t factor) {

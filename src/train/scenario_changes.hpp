@@ -17,10 +17,14 @@ void set_fractions(Policy& policy, RoleGroup group, const TierFractions& fractio
 // "gpu 25%, cpu 75%".
 std::string fractions_text(const TierFractions& fractions);
 
-// Moves up to `share` of the group's bytes from the slowest tier below `target` up to it.
+// Moves up to `share` of each of the group's roles, from where it is.
+bool move_share(Policy& policy, RoleGroup group, Tier from, Tier to, double share);
+// The same from the slowest tier below `target` up to it.
 bool move_up(Policy& policy, RoleGroup group, Tier target, double share);
-// Moves up to `share` from `source` to a slower tier.
-bool move_down(Policy& policy, RoleGroup group, Tier source, Tier target, double share);
+
+// What differs, as settings: changed_keys() one by one.
+std::vector<std::string> changed_settings(const Scenario& from, const Scenario& to);
+std::string joined(const std::vector<std::string>& items, std::string_view separator);
 
 // The number of micro-batches follows where the batch of a step can stay what it is.
 enum class StepBatch : std::uint8_t { kept, multiplied };

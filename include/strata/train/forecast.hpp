@@ -9,6 +9,7 @@
 
 #include "strata/plan/machine.hpp"
 #include "strata/plan/prediction.hpp"
+#include "strata/plan/tier_overflow.hpp"
 #include "strata/train/planned_run.hpp"
 
 namespace strata {
@@ -25,6 +26,9 @@ Scenario scenario_of(const RunConfig& config, const MachineProfile& machine);
 // What makes `to` of `from`, as settings to paste behind a command line:
 // "offload.state_slots=8 'offload.gradients={gpu: 1, cpu: 0, nvme: 0}'".
 std::string changed_keys(const Scenario& from, const Scenario& to);
+
+// The refusal with advice to raise the limit only where the config sets it.
+TierOverflow advised(const TierOverflow& refusal, const RunConfig& config);
 
 struct Forecast {
   PlannedRun run;

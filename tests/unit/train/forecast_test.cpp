@@ -155,6 +155,96 @@ TEST(NearestFit, FindsAPlanForLessMemoryOfEitherKind) {
   }
 }
 
+double on_device(const Scenario& scenario, Role role) {
+  return scenario.choice.policy.fractions[static_cast<std::size_t>(role)].device;
+}
+
+TEST(NearestFit, GoesUpToTheGpuWhereThatHasRoomBeforeItGoesDownToNvme) {
+  Scenario scenario = scenario_of(tiny(), workstation());
+  for (TierFractions& fractions : scenario.choice.policy.fractions) fractions = {0, 1, 0};
+  TierLimits limits = run_limits(scenario.config, workstation());
+  const PlannedRun whole = plan_run(scenario.config, limits, scenario.choice, Proof::trusted);
+  limits.host_bytes = whole.plan.tier_bytes[1] * 8 / 10;
+  const auto fits = nearest_fit(scenario, limits);
+  ASSERT_TRUE(fits);
+  for (const TierFractions& fractions : fits->choice.policy.fractions) EXPECT_EQ(fractions.nvme, 0);
+  EXPECT_GT(on_device(*fits, Role::master), 0);
+  EXPECT_NO_THROW(plan_run(fits->config, limits, fits->choice, Proof::verified));
+}
+
+TEST(NearestFit, MovesNoMoreThanAHundredthBeyondWhatItHasTo) {
+  Scenario scenario = scenario_of(tiny(), workstation());
+  for (TierFractions& fractions : scenario.choice.policy.fractions) fractions = {1, 0, 0};
+  TierLimits limits = run_limits(scenario.config, workstation());
+  const PlannedRun whole = plan_run(scenario.config, limits, scenario.choice, Proof::trusted);
+  limits.device_bytes = whole.plan.tier_bytes[0] * 9 / 10;
+  const auto fits = nearest_fit(scenario, limits);
+  ASSERT_TRUE(fits);
+  ASSERT_LT(on_device(*fits, Role::master), 1);
+  Scenario nearer = *fits;
+  for (const Role role : {Role::master, Role::moment1, Role::moment2}) {
+    TierFractions& f = nearer.choice.policy.fractions[static_cast<std::size_t>(role)];
+    f = {f.device + 0.03, f.host - 0.03, 0};
+  }
+  EXPECT_THROW(plan_run(nearer.config, limits, nearer.choice, Proof::trusted), OutOfMemory);
+}
+
+TEST(NearestFit, MovesOfEachRoleOfTheOptimizerItsOwn) {
+  Scenario scenario = scenario_of(tiny(), workstation());
+  auto& fractions = scenario.choice.policy.fractions;
+  fractions[static_cast<std::size_t>(Role::master)] = {0.5, 0.5, 0};
+  fractions[static_cast<std::size_t>(Role::moment1)] = {0, 0.25, 0.75};
+  fractions[static_cast<std::size_t>(Role::moment2)] = {0, 1, 0};
+  TierLimits limits = run_limits(scenario.config, workstation());
+  const PlannedRun whole = plan_run(scenario.config, limits, scenario.choice, Proof::trusted);
+  limits.host_bytes = whole.plan.tier_bytes[1] * 9 / 10;
+  const auto fits = nearest_fit(scenario, limits);
+  ASSERT_TRUE(fits);
+  const double moved = on_device(*fits, Role::moment2);
+  EXPECT_GT(moved, 0);
+  EXPECT_NEAR(on_device(*fits, Role::master), 0.5 + moved, 1e-9);
+  EXPECT_EQ(fits->choice.policy.fractions[static_cast<std::size_t>(Role::moment1)].nvme, 0.75);
+}
+
+TEST(Refusal, AdvisesToRaiseOnlyALimitThatTheConfigSets) {
+  const auto refusal_of = [](const RunConfig& config, const MachineProfile& machine) {
+    try {
+      forecast(scenario_of(config, machine), machine);
+    } catch (const TierOverflow& refusal) {
+      EXPECT_EQ(refusal.tier(), Tier::host);
+      return std::string(refusal.what());
+    }
+    return std::string("fits");
+  };
+  RunConfig config = tiny();
+  config.offload.cpu_limit = 1'000'000;
+  EXPECT_THAT(refusal_of(config, workstation()), HasSubstr("raise offload.cpu_limit"));
+  MachineProfile machine = workstation();
+  machine.host.memory_bytes = 1'000'000;
+  EXPECT_THAT(refusal_of(tiny(), machine), Not(HasSubstr("raise offload.cpu_limit")));
+}
+
+// The GPU is full: a larger micro-batch needs something else to leave it.
+TEST(Improvements, NameWhatElseAChangeTakesToFit) {
+  MachineProfile machine = workstation();
+  Scenario scenario = scenario_of(tiny(), machine);
+  scenario.config.gradient_accumulation_steps = 8;
+  const PlannedRun lean = plan_run(scenario.config, run_limits(scenario.config, machine),
+                                   scenario.choice, Proof::trusted);
+  scenario.choice.policy.fractions[static_cast<std::size_t>(Role::weight)] = {1, 0, 0};
+  const PlannedRun full = plan_run(scenario.config, run_limits(scenario.config, machine),
+                                   scenario.choice, Proof::trusted);
+  ASSERT_GT(full.plan.tier_bytes[0], lean.plan.tier_bytes[0]);
+  scenario.config.offload.gpu_limit = full.plan.tier_bytes[0] + 1'000'000;
+  const Forecast now = forecast(scenario, machine);
+  bool is_repaired = false;
+  for (const auto& [neighbour, gain] : improvements(scenario, now, machine, 20)) {
+    EXPECT_TRUE(try_out(neighbour.scenario, machine).fits()) << neighbour.name;
+    is_repaired = is_repaired || neighbour.name.find(", with less ") != std::string::npos;
+  }
+  EXPECT_TRUE(is_repaired);
+}
+
 TEST(NearestFit, FindsNoneWhereThereIsNone) {
   const Scenario scenario = scenario_of(tiny(), workstation());
   TierLimits limits = run_limits(scenario.config, workstation());

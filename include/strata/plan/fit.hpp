@@ -1,0 +1,51 @@
+#pragma once
+// Whether a plan fits its limits, by how much, and the same judged from an outline without making
+// the plan. Pure but for what an outlook remembers; one thread for each.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "strata/plan/machine.hpp"
+#include "strata/plan/plan.hpp"
+
+namespace strata {
+
+using Capacity = std::array<double, num_tiers>;  // bytes
+
+// Of a rank; all drives together.
+Capacity capacity_of(const TierLimits& limits);
+
+// Where a plan stands with the limits.
+struct Fit {
+  Capacity need{}, limit{};
+  bool fits() const;
+  Tier tightest() const;  // the tier that lacks most
+  double missing(Tier tier) const;
+};
+
+// A plan that may need more than there is, on as many drives as the limits have.
+Plan plan_without_limits(const Program& program, const TierLimits& limits, const Policy& policy);
+Fit fit_of(const Plan& plan, const TierLimits& limits);
+
+// What plans of one program would need of each tier, to a few percent, and what their steps take at
+// least: some microseconds a policy.
+class PlanOutlook {
+ public:
+  struct Outlook {
+    Capacity tier_bytes{};
+    double seconds = 0;  // a bound; 0 where no machine was given
+  };
+  // `program` may go when the constructor is done; a machine must outlive this. Throws ConfigError
+  // when the machine lacks a rate that is needed.
+  PlanOutlook(const Program& program, const TierLimits& limits, const MachineProfile* machine);
+  ~PlanOutlook();
+
+  Outlook of(const Policy& policy) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace strata

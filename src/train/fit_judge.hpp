@@ -1,0 +1,47 @@
+#pragma once
+// Whether scenarios fit, judged by outlooks of their programs and put right by the plans that were
+// made. Thread contract: one thread.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "strata/plan/fit.hpp"
+#include "strata/train/forecast.hpp"
+
+namespace strata {
+
+class FitJudge {
+ public:
+  // Without a machine, times are not judged. What it is given must outlive it.
+  explicit FitJudge(const TierLimits& limits, const MachineProfile* machine = nullptr)
+      : limits_(limits), capacity_(capacity_of(limits)), machine_(machine) {}
+
+  // The tier that is short: of several the fastest.
+  std::optional<Tier> shortage(const Scenario& scenario);
+  bool is_short(const Scenario& scenario, Tier tier);
+  // A step takes no less.
+  double least_seconds(const Scenario& scenario);
+
+  // A plan of this scenario was made: what outlooks say is moved to what it says.
+  void learn(const Scenario& scenario, const Fit& fit);
+  // Plans it, learns from it, and tells whether it fits.
+  bool proves(const Scenario& scenario);
+  // Ops of all plans made to prove something.
+  std::int64_t planned_ops() const { return planned_ops_; }
+
+ private:
+  PlanOutlook::Outlook outlook(const Scenario& scenario);
+  bool lacks(const Capacity& need, Tier tier) const;
+
+  const TierLimits& limits_;
+  Capacity capacity_;  // the limits, less what outlooks forget
+  const MachineProfile* machine_;
+  std::map<std::string, std::unique_ptr<PlanOutlook>> outlooks_;  // by program
+  std::int64_t planned_ops_ = 0;
+};
+
+std::int64_t num_ops(const Plan& plan);
+
+}  // namespace strata
