@@ -1,6 +1,7 @@
 #include "plan/estimate.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "plan/op_demand.hpp"
 #include "plan/spread.hpp"
@@ -41,8 +42,20 @@ Estimator::Estimator(const Program& program, const MachineProfile& machine, std:
 Estimate Estimator::estimate(const Policy& policy) const {
   const Pieces pieces = place_pieces(outline_, policy);
   const ResourceLoad step = step_load(policy, pieces), state = state_load(pieces);
+  ResourceLoad together = step;
+  together.add(state, 1);
+  const double traffic = together.sum();
+  together.spare_drives(held_share(policy));
   return {estimate_memory(outline_, policy, pieces), schedule(policy.update_order, step, state),
-          least(policy, step, state), step.sum() + state.sum()};
+          together.bound(both_), traffic};
+}
+
+// Of what moves from and to drives, what host slots may hold on to from one use to the next.
+double Estimator::held_share(const Policy& policy) const {
+  std::int64_t tiles = 1;
+  for (const RoleOutline& role : outline_.roles) tiles = std::max(tiles, role.tiles);
+  const double slots = policy.state_slots + policy.staging_slots;
+  return std::min(1.0, slots / static_cast<double>(tiles));
 }
 
 // The step's own work, and the share of the state's that no forward or backward can hide.
@@ -55,19 +68,6 @@ double Estimator::schedule(UpdateOrder order, const ResourceLoad& step,
   together.add(step, window);
   together.add(state, 1);
   return step.bound(both_) * (1 - window) + together.bound(both_);
-}
-
-// All at once, or the schedule less what slots hold of the state while nothing is updated.
-double Estimator::least(const Policy& policy, const ResourceLoad& step,
-                        const ResourceLoad& state) const {
-  std::int64_t tiles = 1;
-  for (std::size_t role = 0; role < num_state_roles; ++role)
-    if (outline_.updated[role]) tiles = std::max(tiles, outline_.roles[role].tiles);
-  const double slots = policy.state_slots + policy.staging_slots;
-  ResourceLoad together = step, moving = state;
-  together.add(state, 1);
-  moving.add_transfers(state, -std::min(1.0, slots / static_cast<double>(tiles)));
-  return std::max(together.bound(both_), schedule(policy.update_order, step, moving));
 }
 
 ResourceLoad Estimator::step_load(const Policy& policy, const Pieces& pieces) const {
@@ -182,10 +182,24 @@ void Estimator::rate_updates(const Program& program) {
 
 // --- Where pieces live
 
+namespace {
+
+std::optional<Tier> only_tier(const TierFractions& f) {
+  if (f.device >= 1) return Tier::device;
+  if (f.host >= 1) return Tier::host;
+  return f.nvme >= 1 ? std::optional(Tier::nvme) : std::nullopt;
+}
+
+}  // namespace
+
 std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& policy) {
   std::vector<PlacedPiece> placed(outline.pieces.size());
   for (std::size_t role = 0; role < num_state_roles; ++role) {
     const TierFractions& f = policy.fractions[role];
+    if (const auto tier = only_tier(f)) {
+      for (PlacedPiece& piece : placed) piece.tier[role] = *tier;
+      continue;
+    }
     Spread spread({f.device, f.host, f.nvme});
     for (int piece : outline.order[role]) {
       const auto i = static_cast<std::size_t>(piece);

@@ -14,8 +14,9 @@ namespace strata {
 
 struct Estimate {
   std::array<double, num_tiers> tier_bytes{};
-  double seconds = 0;        // near to what a step takes: candidates are ranked by it
-  double least_seconds = 0;  // no step takes less
+  double seconds = 0;  // near to what a step takes: candidates are ranked by it
+  double least_seconds =
+      0;               // all at once; but for sums that stay in host slots, no step takes less
   double traffic = 0;  // seconds of all resources together: tells placements of equal time apart
 };
 
@@ -51,8 +52,8 @@ class Estimator {
                ResourceLoad& load) const;
   void add_boundaries(const Policy& policy, ResourceLoad& load) const;
   void add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
+  double held_share(const Policy& policy) const;
   double schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const;
-  double least(const Policy& policy, const ResourceLoad& step, const ResourceLoad& state) const;
 
   StepOutline outline_;
   RankRates rates_;

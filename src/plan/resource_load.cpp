@@ -22,11 +22,6 @@ void ResourceLoad::add(const ResourceLoad& other, double times) {
   for (std::size_t use = 0; use < num_uses; ++use) amounts_[use] += times * other.amounts_[use];
 }
 
-void ResourceLoad::add_transfers(const ResourceLoad& other, double times) {
-  for (const Use use : {Use::up, Use::down, Use::nvme_read, Use::nvme_write})
-    count(use, times * other.amount(use));
-}
-
 std::array<double, num_resources> ResourceLoad::seconds() const {
   std::array<double, num_resources> seconds{};
   const auto on = [&](Resource r) -> double& { return seconds[static_cast<std::size_t>(r)]; };

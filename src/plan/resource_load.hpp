@@ -38,8 +38,9 @@ class ResourceLoad {
   void reduce(double bytes) { count(Use::reduce, bytes); }            // sent
   void compute(double seconds) { count(Use::compute_seconds, seconds); }
   void add(const ResourceLoad& other, double times);
-  // What the other moves over links and from and to drives.
-  void add_transfers(const ResourceLoad& other, double times);
+  void spare_drives(double share) {  // of what they read and write
+    for (const Use use : {Use::nvme_read, Use::nvme_write}) count(use, -share * amount(use));
+  }
 
   std::array<double, num_resources> seconds() const;
   // The busiest resource's seconds: no schedule is faster. Drives that read and write, and links

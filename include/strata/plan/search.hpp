@@ -40,7 +40,7 @@ struct SearchSpace {
 
   int max_simulations = 400;
   // Of all plans made, together: what bounds the time that a search of a large model takes.
-  std::int64_t max_ops = 1'500'000;
+  std::int64_t max_ops = 1'000'000;
 };
 
 struct SearchStart {

@@ -317,5 +317,23 @@ TEST(VerifierOfRandomPlans, FindsEachEdgeThatIsMissingUnlessTheOthersImplyIt) {
   EXPECT_GT(needed, 500);
 }
 
+// Of the plain order: what the end of a step waits for, and what waits for it.
+TEST(VerifierOfRandomPlans, FindsEachEdgeThatABarrierLacksUnlessTheOthersImplyIt) {
+  int needed = 0;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const Program program = make_toy_program(random_shape(seed));
+    Policy policy = random_schedule(seed);
+    policy.update_order = UpdateOrder::after_backward;
+    const Plan plan = make_plan(program, roomy_limits(), policy);
+    const OpId last = plan.schedules[0].ops.back().id;
+    const DroppedEdges dropped = drop_edges(program, plan, [&](const Op& op) {
+      return op.id == last || std::ranges::find(op.after, last, &Edge::op) != op.after.end();
+    });
+    needed += dropped.needed;
+    EXPECT_THAT(dropped.missed, ::testing::IsEmpty()) << "seed " << seed;
+  }
+  EXPECT_GT(needed, 500);
+}
+
 }  // namespace
 }  // namespace strata

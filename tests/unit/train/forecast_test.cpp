@@ -224,23 +224,23 @@ TEST(Refusal, AdvisesToRaiseOnlyALimitThatTheConfigSets) {
   EXPECT_THAT(refusal_of(tiny(), machine), Not(HasSubstr("raise offload.cpu_limit")));
 }
 
-// The GPU is full: a larger micro-batch needs something else to leave it.
+// Weights cross a slow link once for each micro-batch, and the GPU is full of state.
 TEST(Improvements, NameWhatElseAChangeTakesToFit) {
   MachineProfile machine = workstation();
+  machine.link = {2e9, 2e9, 0};
   Scenario scenario = scenario_of(tiny(), machine);
   scenario.config.gradient_accumulation_steps = 8;
-  const PlannedRun lean = plan_run(scenario.config, run_limits(scenario.config, machine),
-                                   scenario.choice, Proof::trusted);
-  scenario.choice.policy.fractions[static_cast<std::size_t>(Role::weight)] = {1, 0, 0};
+  scenario.choice.variant.accumulation_group = 1;
+  for (const Role role : {Role::master, Role::moment1, Role::moment2})
+    scenario.choice.policy.fractions[static_cast<std::size_t>(role)] = {0.5, 0.5, 0};
   const PlannedRun full = plan_run(scenario.config, run_limits(scenario.config, machine),
                                    scenario.choice, Proof::trusted);
-  ASSERT_GT(full.plan.tier_bytes[0], lean.plan.tier_bytes[0]);
-  scenario.config.offload.gpu_limit = full.plan.tier_bytes[0] + 1'000'000;
-  const Forecast now = forecast(scenario, machine);
+  scenario.config.offload.gpu_limit = full.plan.tier_bytes[0] + 100'000;
   bool is_repaired = false;
-  for (const auto& [neighbour, gain] : improvements(scenario, now, machine, 20)) {
+  for (const auto& [neighbour, gain] :
+       improvements(scenario, forecast(scenario, machine), machine, 20)) {
     EXPECT_TRUE(try_out(neighbour.scenario, machine).fits()) << neighbour.name;
-    is_repaired = is_repaired || neighbour.name.find(", with less ") != std::string::npos;
+    is_repaired = is_repaired || neighbour.name.find(", with ") != std::string::npos;
   }
   EXPECT_TRUE(is_repaired);
 }
