@@ -41,7 +41,7 @@ class RankRates {
   double seconds_of(const KernelWork& kernel) const;
   const DriveProfile& drive(std::size_t index) const;
 
-  const MachineProfile& machine_;
+  const MachineProfile machine_;  // its own: callers pass temporaries
   double ranks_;
   std::size_t num_drives_;
   double all_read_ = 0, all_write_ = 0;

@@ -34,7 +34,8 @@ TEST(Estimate, IsWithinFivePercentOfThePlansMemoryOnEveryTier) {
     const Program program = make_toy_program(random_shape(seed));
     const Policy policy = policy_of(seed);
     const Plan plan = make_plan(program, roomy_limits(), policy);
-    const Estimator estimator(program, testing::slow_machine(seed), 2);
+    const MachineProfile machine = testing::slow_machine(seed);
+    const Estimator estimator(program, machine, 2);
     const Estimate estimate = estimator.estimate(policy);
     for (std::size_t tier = 0; tier < num_tiers; ++tier) {
       const auto bytes = static_cast<double>(plan.tier_bytes[tier]);
