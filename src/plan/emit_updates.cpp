@@ -31,6 +31,7 @@ void Emitter::norm(const Segment& s) {
   operands.push_back({{{}, -1, Content::scalars}, scalars(Tier::host), Access::produce});
   add(OpKind::norm, Lane::update, std::move(operands));
   report();
+  share_new_weights();
 }
 
 Tier Emitter::update_engine(const Segment& s) const {

@@ -28,7 +28,9 @@ Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
 Schedule Emitter::emit() {
   layout_.reset_rings();
   for (SegmentId id : sequence_.segments) segment(program_.segment(id));
+  add_pending_contributions();
   if (!has_norm_) report();
+  share_new_weights();
   derive_edges(schedule_);
   return std::move(schedule_);
 }
@@ -37,6 +39,7 @@ void Emitter::segment(const Segment& s) {
   current_ = s.id;
   switch (s.kind) {
     case SegmentKind::norm:
+      add_pending_contributions();
       norm(s);
       break;
     case SegmentKind::update:
@@ -63,6 +66,7 @@ Op& Emitter::add(OpKind kind, Lane lane, std::vector<Operand> operands) {
 void Emitter::run(const Segment& s) {
   std::vector<Operand> operands;
   for (const Use& use : s.uses) operands.push_back(bind(use));
+  add_pending_contributions();
   if (s.scratch_bytes > 0) {
     std::uint64_t most = 0;  // one region serves all: the compute lane runs one segment at a time
     for (const Segment& other : program_.segments) most = std::max(most, other.scratch_bytes);
@@ -174,10 +178,10 @@ bool Emitter::stays_on_device(ShardId shard) const {
 }
 
 void Emitter::settle(const Operand& operand) {
-  if (operand.access == Access::accumulate)
-    return add_contribution(
-        operand.what.shard,
-        program_.world == 1 ? operand.region : sum_over_ranks(operand.what.shard, operand.region));
+  if (operand.access == Access::accumulate) {
+    if (program_.world > 1) return pending_contributions_.push_back({operand, current_});
+    return add_contribution(operand.what.shard, operand.region);
+  }
   switch (program_.shard(operand.what.shard).role) {
     case Role::activation:
       return keep_activation(operand);
