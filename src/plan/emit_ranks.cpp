@@ -33,6 +33,18 @@ void Emitter::gather_weight(ShardId shard, const Region& whole) {
   gather(slice_of(shard), slice, whole_of(shard), whole);
 }
 
+// Of the segment before, once the next one's weights are on their way: on the comm lane they would
+// otherwise wait for that segment's end.
+void Emitter::add_pending_contributions() {
+  const SegmentId outer = current_;
+  for (const auto& [operand, segment] : std::exchange(pending_contributions_, {})) {
+    current_ = segment;
+    const ShardId shard = operand.what.shard;
+    add_contribution(shard, sum_over_ranks(shard, operand.region));
+  }
+  current_ = outer;
+}
+
 // Leaves what this rank adds to its gradient: its slice of the sum, or, where gradients are
 // replicated, all of it. All-reduce is made of the same reduce-scatter, so that all stages have the
 // same bits.
@@ -61,7 +73,15 @@ void Emitter::count_update_of_whole(const Segment& update) {
 
 void Emitter::count_down_to_sharing(const Segment& update) {
   const auto left = updates_left_.find(program_.use_of(update, Role::weight)->shard);
-  if (left != updates_left_.end() && --left->second == 0) share_new_weight(left->first);
+  if (left == updates_left_.end() || --left->second > 0) return;
+  weights_to_share_.push_back(left->first);
+  if (policy_.update_order != UpdateOrder::during_backward) share_new_weights();
+}
+
+// After the backward that they were updated in: contributions of other blocks would wait for the
+// update on the comm lane.
+void Emitter::share_new_weights() {
+  for (ShardId shard : std::exchange(weights_to_share_, {})) share_new_weight(shard);
 }
 
 void Emitter::share_new_weight(ShardId shard) {

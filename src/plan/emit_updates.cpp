@@ -29,6 +29,7 @@ void Emitter::norm(const Segment& s) {
   add(OpKind::norm, Lane::update, std::move(operands));
   // The next step may begin on a report: where it must not begin before the updates, they go first.
   if (policy_.update_order != UpdateOrder::after_backward) report();
+  share_new_weights();
 }
 
 void Emitter::update(const Segment& s) {

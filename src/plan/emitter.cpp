@@ -48,6 +48,8 @@ Schedule Emitter::emit() {
   layout_.reset_rings();
   for (SegmentId id : emission_order(program_, sequence_, policy_.update_order))
     segment(program_.segment(id));
+  add_pending_contributions();
+  share_new_weights();
   if (!reported_) report();
   if (has_norm_ && policy_.update_order == UpdateOrder::after_backward)
     schedule_.end = StepEnd::barrier;
@@ -59,6 +61,7 @@ void Emitter::segment(const Segment& s) {
   current_ = s.id;
   switch (s.kind) {
     case SegmentKind::norm:
+      add_pending_contributions();
       norm(s);
       break;
     case SegmentKind::update:
@@ -89,6 +92,7 @@ void Emitter::run(const Segment& s) {
     operands.push_back(bind(use));
     in_use_.push_back(operands.back().region);
   }
+  add_pending_contributions();
   if (s.scratch_bytes > 0) {
     std::uint64_t most = 0;  // one region serves all: the compute lane runs one segment at a time
     for (const Segment& other : program_.segments) most = std::max(most, other.scratch_bytes);
@@ -194,10 +198,10 @@ bool Emitter::stays_on_device(ShardId shard) const {
 }
 
 void Emitter::settle(const Operand& operand) {
-  if (operand.access == Access::accumulate)
-    return add_contribution(
-        operand.what.shard,
-        program_.world == 1 ? operand.region : sum_over_ranks(operand.what.shard, operand.region));
+  if (operand.access == Access::accumulate) {
+    if (program_.world > 1) return pending_contributions_.push_back({operand, current_});
+    return add_contribution(operand.what.shard, operand.region);
+  }
   switch (program_.shard(operand.what.shard).role) {
     case Role::activation:
     case Role::saved:

@@ -54,9 +54,11 @@ class Emitter {
   Region own_part(const Region& whole) const;
   void gather(TileRef slice, const Region& from, TileRef whole, const Region& to);
   void gather_weight(ShardId shard, const Region& whole);
+  void add_pending_contributions();
   Region sum_over_ranks(ShardId shard, const Region& whole);
   void count_update_of_whole(const Segment& update);
   void count_down_to_sharing(const Segment& update);
+  void share_new_weights();
   void share_new_weight(ShardId shard);
   Region new_weight_on_device(ShardId shard);
   Region tile_part(ShardId shard, int tile, const Region& all) const;
@@ -109,6 +111,12 @@ class Emitter {
   std::vector<ShardId> metrics_;
   std::map<ShardId, std::uint64_t> metric_offset_;  // in a rank's row
   std::uint64_t metric_row_bytes_ = 0;
+  struct PendingContribution {
+    Operand contribution;
+    SegmentId segment;
+  };
+  std::vector<PendingContribution> pending_contributions_;
+  std::vector<ShardId> weights_to_share_;
   std::map<ShardId, int> updates_left_;  // of replicated weights that ranks update by slices
   bool has_norm_ = false, reported_ = false;
   bool device_scalars_ready_ = false;

@@ -212,6 +212,40 @@ TEST(PlanOfRanks, GathersASliceThatLivesOnTheDeviceFromItsHome) {
   }
 }
 
+// In the order of the comm lane, where each collective waits for those before it.
+TEST(PlanOfRanks, GathersTheNextBlocksWeightsBeforeItSumsTheContributionsOfThisOne) {
+  const Program program = make_toy_program({.layers = 8, .world = 4});
+  const Plan plan = make_plan(program, roomy_limits(), all_on(Tier::host));
+  const Schedule& train = plan.schedules[0];
+  std::vector<int> gathered;  // by backward
+  int sums = 0;
+  for (const OpId id : train.lanes[static_cast<std::size_t>(Lane::comm)]) {
+    const Op& op = train.ops[id.index()];
+    if (program.segment(op.segment).kind != SegmentKind::backward) continue;
+    const int block = program.segment(op.segment).block;
+    if (op.kind == OpKind::gather) gathered.push_back(block);
+    if (op.kind != OpKind::reduce || block > 6 || block < 2) continue;
+    EXPECT_THAT(gathered, ::testing::Contains(block - 1)) << "block " << block;
+    ++sums;
+  }
+  EXPECT_EQ(sums, 5);
+}
+
+TEST(PlanOfRanks, SharesWeightsUpdatedDuringBackwardAfterAllContributionsAreSummed) {
+  const Program program = make_toy_program({.world = 4, .zero_stage = 2});
+  Policy policy = all_on(Tier::host);
+  policy.update_order = UpdateOrder::during_backward;
+  const Plan plan = make_plan(program, roomy_limits(), policy);
+  const auto& ops = plan.schedules[0].ops;
+  const auto is_shared_weight = [](const Op& op) {
+    return op.kind == OpKind::gather && op.operands[0].what.tile == own_slice;
+  };
+  const auto first = std::ranges::find_if(ops, is_shared_weight);
+  EXPECT_EQ(std::count_if(first, ops.end(), is_shared_weight), std::ssize(program.blocks));
+  EXPECT_EQ(std::count_if(first, ops.end(), [](const Op& op) { return op.kind == OpKind::reduce; }),
+            0);
+}
+
 TEST(PlanOfRanks, TellsThatItsTableIsOfOneRank) {
   const Program program = make_toy_program({.world = 4, .zero_stage = 2}),
                 one = make_toy_program({});
