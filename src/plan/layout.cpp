@@ -5,14 +5,14 @@
 #include <limits>
 
 #include "plan/budget.hpp"
+#include "plan/memory_alignment.hpp"
+#include "plan/roles.hpp"
 #include "plan/spread.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
-
-constexpr std::uint64_t memory_alignment = 4096;  // serves direct I/O and every vector load
 
 constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role::moment1,
                                 Role::moment2};
@@ -89,8 +89,6 @@ struct Lifetimes {
 
   std::vector<std::size_t> first, last;
 };
-
-std::uint64_t slot_size(std::uint64_t bytes) { return align_up(bytes, memory_alignment); }
 
 }  // namespace
 
@@ -241,7 +239,7 @@ Region Layout::allocate(Tier tier, std::uint64_t bytes) {
   }
   std::uint64_t& end = tier == Tier::device ? device_end_ : host_end_;
   const Region region{tier, 0, end, bytes};
-  end += align_up(bytes, memory_alignment);
+  end += memory_aligned(bytes);
   return region;
 }
 
@@ -260,7 +258,7 @@ std::uint8_t Layout::pick_drive(std::uint64_t bytes) {
 }
 
 SlotRing& Layout::ring(SlotPurpose purpose, std::uint64_t bytes) {
-  const std::uint64_t slot_bytes = slot_size(bytes);
+  const std::uint64_t slot_bytes = memory_aligned(bytes);
   const auto key = std::make_pair(purpose, slot_bytes);
   if (const auto found = rings_.find(key); found != rings_.end()) return found->second;
   const int count = num_slots(purpose, bytes);
@@ -319,7 +317,7 @@ int Layout::most_live(Role role, std::uint64_t bytes) const {
     for (const Shard& shard : program_.shards) {
       const std::size_t index = shard.id.index();
       if (shard.role != role || lives.first[index] == Lifetimes::never ||
-          slot_size(static_cast<std::uint64_t>(shard.bytes())) != slot_size(bytes))
+          memory_aligned(static_cast<std::uint64_t>(shard.bytes())) != memory_aligned(bytes))
         continue;
       ++change[lives.first[index]];
       --change[lives.last[index] + 1];
@@ -346,12 +344,12 @@ int Layout::whole_block_slots(int wanted, Role role, SlotPurpose purpose,
                               std::uint64_t bytes) const {
   const auto in_class = [&](ShardId id) {
     return program_.shard(id).role == role &&
-           slot_size(block_bytes(id, purpose)) == slot_size(bytes);
+           memory_aligned(block_bytes(id, purpose)) == memory_aligned(bytes);
   };
   int blocks = 0, at_once = 1;
   for (const Shard& shard : program_.shards) blocks += in_class(shard.id);
   for (const Segment& segment : program_.segments) {
-    if (segment.kind == SegmentKind::norm || segment.kind == SegmentKind::update) continue;
+    if (!is_model_segment(segment.kind)) continue;
     at_once =
         std::max(at_once, static_cast<int>(std::ranges::count_if(
                               segment.uses, [&](const Use& u) { return in_class(u.shard); })));
@@ -380,24 +378,23 @@ void Layout::add_home_usage(Role role, Tier tier, std::uint64_t bytes) {
       std::ranges::find_if(usage_, [&](const Usage& u) { return u.is_home && u.role == role; });
   if (found == usage_.end())
     found = usage_.insert(usage_.end(), {std::string(role_name(role)), true, role, {}});
-  found->bytes[static_cast<std::size_t>(tier)] += align_up(bytes, memory_alignment);
+  found->bytes[static_cast<std::size_t>(tier)] += memory_aligned(bytes);
 }
 
 void Layout::add_usage(const std::string& name, Tier tier, std::uint64_t bytes) {
   auto found =
       std::ranges::find_if(usage_, [&](const Usage& u) { return !u.is_home && u.name == name; });
   if (found == usage_.end()) found = usage_.insert(usage_.end(), {name, false, Role::weight, {}});
-  found->bytes[static_cast<std::size_t>(tier)] += align_up(bytes, memory_alignment);
+  found->bytes[static_cast<std::size_t>(tier)] += memory_aligned(bytes);
 }
 
 // Loading and saving move one tile of model state at a time through these.
 void Layout::reserve_transfer(Plan& plan) {
   std::uint64_t bytes = 0;
   for (const Shard& shard : program_.shards)
-    if (has_home(shard.id) && std::ranges::find(kept_roles, shard.role) == std::end(kept_roles))
+    if (has_home(shard.id) && !is_kept(shard.role))
       bytes = std::max(bytes, static_cast<std::uint64_t>(program_.tile_bytes(shard.id, 0)));
-  if (bytes > 0)
-    plan.transfer = fixed("load and save", Tier::host, align_up(bytes, memory_alignment));
+  if (bytes > 0) plan.transfer = fixed("load and save", Tier::host, memory_aligned(bytes));
 }
 
 void Layout::finish(Plan& plan) {

@@ -5,15 +5,12 @@
 #include <map>
 #include <numeric>
 
+#include "plan/roles.hpp"
+
 namespace strata {
 namespace {
 
 constexpr std::size_t index_of(MemoryClass of) { return static_cast<std::size_t>(of); }
-
-bool is_persistent(Role role) {
-  return role == Role::weight || role == Role::master || role == Role::moment1 ||
-         role == Role::moment2;
-}
 
 // Bytes held over one step. The steady step repeats: a life that lasts past its end also stands at
 // its beginning.
@@ -115,7 +112,7 @@ class Occupancy {
 
   void add_home(const Shard& shard, const Region& home) {
     if (home.tier != tier_) return;
-    if (is_persistent(shard.role)) {
+    if (outlives_steps(shard.role)) {
       curve_.add_always(memory_class_of(program_, {shard.id}), home.bytes);
       persistent_[home.offset] = home.end();
     } else {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "plan/roles.hpp"
+
 namespace strata {
 namespace {
 
@@ -66,16 +68,11 @@ double write_rate(const MachineProfile& machine) {
   return rate;
 }
 
-bool is_saved_state(Role role) {
-  return role == Role::weight || role == Role::master || role == Role::moment1 ||
-         role == Role::moment2;
-}
-
 // What a run needs to go on where it stopped: its weights, masters and moments, of all ranks.
 std::uint64_t state_bytes(const Program& program) {
   std::uint64_t bytes = 0;
   for (const Shard& shard : program.shards)
-    if (is_saved_state(shard.role))
+    if (outlives_steps(shard.role))
       bytes +=
           static_cast<std::uint64_t>(storage_bytes(shard.dtype, program.whole_elements(shard.id)));
   return bytes;
@@ -88,7 +85,7 @@ Saving saving(std::string name, std::uint64_t bytes, double rate) {
 PhaseBytes home_bytes(std::string name, const Plan& plan, std::uint64_t buffers) {
   PhaseBytes phase{std::move(name), {}};
   for (const Usage& usage : plan.usage) {
-    if (!usage.is_home || !is_saved_state(usage.role)) continue;
+    if (!usage.is_home || !outlives_steps(usage.role)) continue;
     for (std::size_t tier = 0; tier < phase.bytes.size(); ++tier)
       phase.bytes[tier] += usage.bytes[tier];
   }

@@ -4,6 +4,8 @@
 #include <deque>
 #include <tuple>
 
+#include "plan/memory_alignment.hpp"
+#include "plan/roles.hpp"
 #include "plan/spread.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -11,14 +13,7 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t memory_alignment = 4096;
 constexpr std::int64_t most_pieces = 128;
-
-bool is_state(Role role) { return static_cast<int>(role) < num_state_roles; }
-
-bool is_model_segment(const Segment& segment) {
-  return segment.kind != SegmentKind::norm && segment.kind != SegmentKind::update;
-}
 
 const Sequence& train_sequence(const Program& program) {
   const Sequence* train = program.sequence("train");
@@ -43,7 +38,7 @@ void note_at_once(const std::map<std::uint64_t, int>& counts,
 }
 
 std::uint64_t aligned(std::int64_t bytes) {
-  return align_up(static_cast<std::uint64_t>(bytes), memory_alignment);
+  return memory_aligned(static_cast<std::uint64_t>(bytes));
 }
 
 }  // namespace
@@ -62,7 +57,7 @@ StepOutline::StepOutline(const Program& program)
 void StepOutline::outline_state(const Program& program) {
   std::int64_t most_tiles = 0;
   for (const Shard& shard : program.shards) {
-    if (!is_state(shard.role)) continue;
+    if (!is_model_state(shard.role)) continue;
     RoleOutline& role = roles[static_cast<std::size_t>(shard.role)];
     role.bytes += static_cast<double>(shard.bytes());
     sliced[static_cast<std::size_t>(shard.role)] = program.slices(shard.role);
@@ -115,7 +110,7 @@ void StepOutline::order_pieces(const Program& program) {
   for (std::size_t b = 1; b < first_of_block.size(); ++b)
     first_of_block[b] += first_of_block[b - 1];
   for (const Shard& shard : program.shards) {
-    if (!is_state(shard.role)) continue;
+    if (!is_model_state(shard.role)) continue;
     const auto block = static_cast<std::size_t>(shard.block);
     for (int piece = first_of_block[block]; piece < first_of_block[block + 1]; ++piece)
       order[static_cast<std::size_t>(shard.role)].push_back(piece);
@@ -129,7 +124,7 @@ void StepOutline::outline_blocks(const Program& program) {
   const auto outline_use = [&](const Use& use, bool is_model) {
     const Shard& shard = program.shard(use.shard);
     if (!is_model) {
-      if (use.access == Access::update && is_state(shard.role))
+      if (use.access == Access::update && is_model_state(shard.role))
         updated[static_cast<std::size_t>(shard.role)] = true;
       return;
     }
@@ -151,7 +146,7 @@ void StepOutline::outline_blocks(const Program& program) {
   };
   for (SegmentId id : train_sequence(program).segments) {
     const Segment& segment = program.segment(id);
-    for (const Use& use : segment.uses) outline_use(use, is_model_segment(segment));
+    for (const Use& use : segment.uses) outline_use(use, is_model_segment(segment.kind));
   }
 }
 
@@ -162,11 +157,11 @@ void StepOutline::outline_classes(const Program& program) {
     if (block.reduced_slot > 0) ++reduced_classes[block.reduced_slot].blocks;
   }
   for (const Segment& segment : program.segments) {
-    if (!is_model_segment(segment)) continue;
+    if (!is_model_segment(segment.kind)) continue;
     std::map<std::uint64_t, int> weights, contributions, reduced;
     for (const Use& use : segment.uses) {
       const Shard& shard = program.shard(use.shard);
-      if (!is_state(shard.role)) continue;
+      if (!is_model_state(shard.role)) continue;
       const BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
       if (shard.role == Role::weight) ++weights[block.weight_slot];
       if (shard.role == Role::gradient) ++contributions[block.contribution_slot];
@@ -229,9 +224,9 @@ void StepOutline::outline_passing(const Program& program) {
 void StepOutline::outline_fixed(const Program& program) {
   std::uint64_t scratch = 0, transfer = 0;
   for (const Segment& segment : program.segments)
-    scratch = std::max(scratch, align_up(segment.scratch_bytes, memory_alignment));
+    scratch = std::max(scratch, memory_aligned(segment.scratch_bytes));
   for (const Shard& shard : program.shards) {
-    if (is_state(shard.role))
+    if (is_model_state(shard.role))
       transfer = std::max(transfer, aligned(program.tile_bytes(shard.id, 0)));
     if (shard.role == Role::metric) fixed_device += aligned(shard.bytes());
     if (shard.role == Role::metric) fixed_host += aligned(shard.bytes());

@@ -8,17 +8,11 @@
 #include <string>
 #include <tuple>
 
+#include "plan/roles.hpp"
 #include "strata/core/bytes.hpp"
 
 namespace strata {
 namespace {
-
-bool is_state(Role role) {
-  return role == Role::weight || role == Role::gradient || role == Role::master ||
-         role == Role::moment1 || role == Role::moment2;
-}
-
-bool is_kept(Role role) { return role == Role::activation || role == Role::saved; }
 
 bool precedes(const Region& a, const Region& b) {
   return std::tuple(a.tier, a.drive, a.offset) < std::tuple(b.tier, b.drive, b.offset);
@@ -90,9 +84,9 @@ class ExtentCheck {
   void check_homes_of(const Shard& shard) {
     const auto& homes = plan_.homes[shard.id.index()];
     const auto tiles = static_cast<std::size_t>(program_.num_tiles(shard.id));
-    const bool right = is_state(shard.role)  ? homes.size() == tiles
-                       : is_kept(shard.role) ? homes.size() <= 1
-                                             : homes.empty();
+    const bool right = is_model_state(shard.role) ? homes.size() == tiles
+                       : is_kept(shard.role)      ? homes.size() <= 1
+                                                  : homes.empty();
     if (!right)
       return complain(
           fmt::format("'{}' has {} homes for {} tiles", shard.name, homes.size(), tiles));
@@ -104,7 +98,7 @@ class ExtentCheck {
       check_bounds(padded(homes[tile]), name);
       if (homes[tile].tier == Tier::nvme && homes[tile].offset % io_alignment() != 0)
         complain(fmt::format("{} is not aligned for direct I/O", name));
-      if (is_state(shard.role))
+      if (is_model_state(shard.role))
         extents_.push_back({padded(homes[tile]), name});
       else
         kept_.push_back(padded(homes[tile]));
@@ -136,7 +130,7 @@ class ExtentCheck {
   void check_transfer() {
     std::uint64_t most = 0;
     for (const Shard& shard : program_.shards)
-      if (is_state(shard.role))
+      if (is_model_state(shard.role))
         most = std::max(most, static_cast<std::uint64_t>(program_.tile_bytes(shard.id, 0)));
     if (plan_.transfer.bytes < most || (most > 0 && plan_.transfer.tier != Tier::host))
       complain(fmt::format("loads and saves through {} bytes of tier {}: a tile has {}",

@@ -6,15 +6,12 @@
 #include <set>
 #include <string>
 
+#include "plan/roles.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/program/step.hpp"
 
 namespace strata {
 namespace {
-
-bool is_model_segment(SegmentKind kind) {
-  return kind != SegmentKind::norm && kind != SegmentKind::update;
-}
 
 class FormCheck {
  public:

@@ -4,22 +4,10 @@
 
 #include <algorithm>
 
+#include "plan/roles.hpp"
 #include "strata/core/bytes.hpp"
 
 namespace strata {
-namespace {
-
-bool is_state(Role role) {
-  return role == Role::weight || role == Role::master || role == Role::moment1 ||
-         role == Role::moment2;
-}
-
-bool is_model_segment(SegmentKind kind) {
-  return kind != SegmentKind::norm && kind != SegmentKind::update;
-}
-
-}  // namespace
-
 ValueReplay::ValueReplay(const Program& program, const Plan& plan, const Schedule& schedule,
                          std::vector<Violation>& found)
     : program_(program),
@@ -48,7 +36,7 @@ void ValueReplay::begin() {
     truths_.emplace_back(static_cast<std::size_t>(program_.slice_tiles(shard.id)) *
                          static_cast<std::size_t>(program_.num_slices(shard.id)));
   for (const Shard& shard : program_.shards) {
-    if (!is_state(shard.role)) continue;
+    if (!outlives_steps(shard.role)) continue;
     for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile) {
       const TileRef what{shard.id, tile, Content::value};
       const Region& home = plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)];
@@ -75,7 +63,7 @@ void ValueReplay::end_step() {
     complain(fmt::format("schedule '{}' makes {} norms, {} expected, and {} reports",
                          schedule_.name, norms_, norms_expected_, reports_));
   for (const Shard& shard : program_.shards) {
-    if (!is_state(shard.role)) continue;
+    if (!outlives_steps(shard.role)) continue;
     for (int tile = 0; tile < static_cast<int>(plan_.homes[shard.id.index()].size()); ++tile) {
       const Region& home = plan_.homes[shard.id.index()][static_cast<std::size_t>(tile)];
       const TileRef what = placed({shard.id, tile, Content::value});

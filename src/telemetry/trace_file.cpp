@@ -9,6 +9,7 @@
 
 #include "strata/core/error.hpp"
 #include "strata/telemetry/trace.hpp"
+#include "telemetry/trace_time.hpp"
 
 namespace strata {
 namespace {
@@ -21,7 +22,6 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 std::string microseconds(std::int64_t ns) {
   return fmt::format("{:.3f}", static_cast<double>(ns) / 1e3);
 }

@@ -10,6 +10,7 @@
 #include "telemetry/first_use.hpp"
 #include "telemetry/link_rate.hpp"
 #include "telemetry/op_label.hpp"
+#include "telemetry/trace_time.hpp"
 
 namespace strata {
 namespace {
@@ -42,7 +43,6 @@ class LaneRows {
 constexpr int steps_row = 10;         // clear of the process's number: viewers call that row "main"
 constexpr int lane_stride = 1000000;  // of the sort order: a row per transfer fits between lanes
 
-std::int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 double to_seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 }  // namespace

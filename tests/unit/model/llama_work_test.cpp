@@ -3,23 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "strata/core/bytes.hpp"
+#include "support/llama_70b.hpp"
 #include "unit/model/tiny_llama.hpp"
 
 namespace strata::test {
 namespace {
-
-LlamaConfig llama3_70b() {
-  LlamaConfig config;
-  config.vocab_size = 128256;
-  config.hidden_size = 8192;
-  config.intermediate_size = 28672;
-  config.num_layers = 80;
-  config.num_heads = 64;
-  config.num_key_value_heads = 8;
-  config.head_dim = 128;
-  config.max_positions = 8192;
-  return config;
-}
 
 // Flops of one micro-batch's products, by their sizes.
 struct Textbook {
@@ -108,7 +96,7 @@ TEST(LlamaWork, HasTheFlopsOfEveryProductOfTheTextbook) {
 // Llama-3 70B at 4096 tokens: 144.4 GFLOP per token forward, and the same in recomputation but for
 // down_proj and the head.
 TEST(LlamaWork, IsThatOfA70BModelWithoutItsMemory) {
-  const LlamaConfig config = llama3_70b();
+  const LlamaConfig config = strata::testing::llama_70b();
   const Recorded model(config, {DType::bf16, 4096, 0});
   const Textbook textbook(config, 4096);
   expect_textbook(model, textbook, 81);
@@ -145,7 +133,7 @@ TEST(LlamaWork, MovesAtLeastTheWeightsAndGradientsOfABlock) {
 }
 
 TEST(LlamaWork, SharesOneRecordAmongEqualSegments) {
-  const Recorded model(llama3_70b(), {DType::bf16, 512, 0});
+  const Recorded model(strata::testing::llama_70b(), {DType::bf16, 512, 0});
   EXPECT_LT(model.program.works.size(), 10u);
   for (const Segment& segment : model.program.segments) {
     ASSERT_GE(segment.work, 0) << segment.name;

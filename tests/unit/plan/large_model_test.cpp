@@ -11,25 +11,13 @@
 #include "strata/model/model.hpp"
 #include "strata/optim/optimizer.hpp"
 #include "strata/plan/plan.hpp"
+#include "support/llama_70b.hpp"
 #include "support/policies.hpp"
 
 namespace strata {
 namespace {
 
 constexpr int world = 8;
-
-LlamaConfig llama_70b() {
-  LlamaConfig config;
-  config.vocab_size = 128256;
-  config.hidden_size = 8192;
-  config.intermediate_size = 28672;
-  config.num_layers = 80;
-  config.num_heads = 64;
-  config.num_key_value_heads = 8;
-  config.head_dim = 128;
-  config.max_positions = 8192;
-  return config;
-}
 
 struct LargeRun {
   int micro_batches = 1;
@@ -40,7 +28,7 @@ struct LargeRun {
 Program declare(const LargeRun& run) {
   const std::unique_ptr<Kernels> kernels = make_ref_kernels();
   const std::unique_ptr<Model> model =
-      make_llama(llama_70b(), {.tokens_per_micro_batch = 4096}, *kernels);
+      make_llama(testing::llama_70b(), {.tokens_per_micro_batch = 4096}, *kernels);
   Program program;
   program.world = world;
   program.rank = 5;

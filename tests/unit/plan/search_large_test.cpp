@@ -9,6 +9,7 @@
 #include "strata/model/model.hpp"
 #include "strata/optim/optimizer.hpp"
 #include "strata/plan/search.hpp"
+#include "support/llama_70b.hpp"
 
 namespace strata {
 namespace {
@@ -17,18 +18,8 @@ constexpr int world = 8;
 
 const Model& llama_70b() {
   static const std::unique_ptr<Kernels> kernels = make_ref_kernels();
-  static const std::unique_ptr<Model> model = [] {
-    LlamaConfig config;
-    config.vocab_size = 128256;
-    config.hidden_size = 8192;
-    config.intermediate_size = 28672;
-    config.num_layers = 80;
-    config.num_heads = 64;
-    config.num_key_value_heads = 8;
-    config.head_dim = 128;
-    config.max_positions = 8192;
-    return make_llama(config, {.tokens_per_micro_batch = 4096}, *kernels);
-  }();
+  static const std::unique_ptr<Model> model =
+      make_llama(testing::llama_70b(), {.tokens_per_micro_batch = 4096}, *kernels);
   return *model;
 }
 
