@@ -155,7 +155,7 @@ class Accuracy {
     const auto make_device = [this](const Plan& plan) {
       return make_host_device({plan.limits.device_bytes, rates_.up, rates_.down});
     };
-    Session session(config, std::move(planned), options, make_engine, make_device);
+    Session session(config, std::move(planned), {options, make_engine, make_device});
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> quiet(std::fopen("/dev/null", "w"),
                                                                 std::fclose);
     Progress progress(config.output_dir, Style::plain, quiet.get());

@@ -69,13 +69,13 @@ class CommRank {
 
 CommProfile bench_comm(int ranks, std::uint64_t bytes, MachineBenchRun& run) {
   run.progress.begin("collectives", 1);
-  const auto communicators = make_local_communicators(ranks, timeout_s);
+  const auto links = make_local_ranks(ranks, {.timeout_s = timeout_s});
   const auto shard_elements =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / sizeof(float)) / ranks);
   std::vector<std::future<CommProfile>> results;
-  for (const auto& communicator : communicators)
-    results.push_back(std::async(std::launch::async, [&run, shard_elements, &communicator] {
-      return CommRank(*communicator, shard_elements).measure(run.repeats);
+  for (const RankLinks& rank : links)
+    results.push_back(std::async(std::launch::async, [&run, shard_elements, &rank] {
+      return CommRank(*rank.data, shard_elements).measure(run.repeats);
     }));
   CommProfile slowest = results.front().get();
   for (std::size_t i = 1; i < results.size(); ++i) {

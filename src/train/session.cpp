@@ -106,12 +106,12 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
   return make_io_engine(offload.io_engine, options);
 }
 
-Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options,
-                 const EngineFactory& make_engine, const DeviceFactory& make_device)
+Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& options)
     : config_(config),
       run_(with_one_rank(std::move(run))),
-      device_(make_device(run_.plan)),
-      engine_(uses_nvme(run_.plan) ? make_engine(config_.offload) : nullptr),
+      device_(options.make_device(run_.plan)),
+      links_(options.links),
+      engine_(uses_nvme(run_.plan) ? options.make_engine(config_.offload) : nullptr),
       store_(make_store(config_, run_, engine_.get())),
       memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0],
                                            run_.plan.tier_bytes[1])) {
@@ -129,7 +129,7 @@ Session::Session(const RunConfig& config, PlannedRun run, const ExecutorOptions&
   parts.optimizer = run_.optimizer.get();
   parts.device_optimizer = run_.device_optimizer.get();
   executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts,
-                                         with_bound_lanes(options, run_.threads.get()));
+                                         with_bound_lanes(options.executor, run_.threads.get()));
 }
 
 Session::~Session() {

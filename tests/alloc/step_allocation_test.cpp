@@ -77,7 +77,7 @@ PlannedRun with_uncounted_kernels(const RunConfig& config, PlannedRun run) {
 std::array<AllocationCount, num_steps> allocations_of_steps(const RunConfig& config, PlannedRun run,
                                                             const ExecutorOptions& options) {
   const PreparedSteps steps(config);
-  Session session(config, std::move(run), options);
+  Session session(config, std::move(run), {options});
   std::array<AllocationCount, num_steps> counts;
   for (std::size_t step = 0; step < num_steps; ++step) {
     const AllocationCount before = allocation_count();

@@ -124,7 +124,8 @@ TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options,
   config_.output_dir = fresh_folder("run");
   if (config_.offload.nvme_paths.empty())
     config_.offload.nvme_paths = {config_.output_dir.string()};
-  session_ = std::make_unique<Session>(config_, make_plan(config_), options, make_engine);
+  session_ = std::make_unique<Session>(config_, make_plan(config_),
+                                       SessionOptions{options, make_engine});
   progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
   trainer_ = std::make_unique<Trainer>(config_, *session_, *progress_, watched);
 }

@@ -10,7 +10,13 @@
 // in the next row restarts there, but its row's last token keeps its label; one cut for good ends
 // at the cut. Rows are padded with token 0, label -1, each pad token its own document. The order of
 // rows in epoch e is a counter-based permutation of (seed, e): O(1) to seek, nothing to save but
-// the position. Thread contract: immutable after construction.
+// the position.
+//
+// Ranks take turns: micro-batch i of rank r is number i x world + r of all, so one step of 8
+// micro-batches sees the same rows as one of 8 ranks. `shuffled` runs on into the next epoch;
+// `in_order` is one pass, and what lies behind it is empty rows.
+//
+// Thread contract: immutable after construction.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,11 +49,11 @@ class Batches {
 
   std::int64_t num_rows() const;
   std::int64_t tokens_per_micro_batch() const;
-  // Micro-batches of each rank in one pass over all rows; the last may be filled up with empty
-  // rows.
+  // Of all ranks together, in one pass over all rows; the last may be filled up with empty rows.
   std::int64_t micro_batches_per_epoch() const;
-  // Of all ranks together.
-  std::int64_t trained_tokens_in_epoch() const;
+  std::int64_t trained_tokens_in_epoch() const;  // of all ranks together
+  // Trained tokens of micro-batch `index` of every rank together: the same on all ranks.
+  std::int64_t trained_tokens(std::int64_t index) const;
 
   // Writes micro-batch `index` (counted over epochs, of this rank) as 3 x tokens_per_micro_batch
   // i32: tokens, labels, document starts (model/model.hpp, MicroBatchView). Returns its number of

@@ -83,6 +83,8 @@ class Device {
       std::uint64_t bytes) = 0;  // Host memory the device copies from at full speed.
   virtual void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
                     Stream& stream) = 0;
+  // Sets bytes of device memory to zero.
+  virtual void zero(std::byte* target, std::uint64_t bytes, Stream& stream) = 0;
 };
 
 // The host standing in for an accelerator: "device" memory is RAM of a bounded size and links can

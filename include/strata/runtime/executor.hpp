@@ -11,6 +11,9 @@
 // from wait_result() or drain() on threads, else from the call that ran the op. The Executor is
 // then unusable: whatever is asked of it throws the same error.
 //
+// With several ranks the Communicator is aborted with that error, which ends the other ranks; so
+// does an Executor that is destroyed before its steps are complete.
+//
 // Thread contract: used by one thread.
 
 #include <array>
@@ -20,6 +23,7 @@
 #include <optional>
 #include <vector>
 
+#include "strata/comm/communicator.hpp"
 #include "strata/device/device.hpp"
 #include "strata/io/store/shard_store.hpp"
 #include "strata/kernels/kernels.hpp"
@@ -43,6 +47,9 @@ struct ExecutorOptions {
   // threaded: called on each lane's thread before its first op; the place to bind it. Must not
   // throw.
   std::function<void(Lane)> on_lane_start = {};
+  // Called before each op; what it throws is the op's failure. Stands in for faults: tests. A
+  // transfer's is called before the drive has it.
+  std::function<void(const Op&)> before_op = {};
   // threaded: called on its lane's thread when an op that began at `start_ns` has run, before
   // anybody may learn of it; what it takes counts as the op's time. Stands in for slower hardware:
   // bench/plan_accuracy. Not called for NVMe transfers. Must not throw.
@@ -60,6 +67,7 @@ struct ExecutorParts {
   SegmentRunner* model = nullptr;
   UpdateRunner* optimizer = nullptr;         // update lane; null when no schedule updates
   UpdateRunner* device_optimizer = nullptr;  // compute lane; null: `optimizer` serves both
+  Communicator* comm = nullptr;              // comm lane; may be null for one rank
 };
 
 // Where a step's time went. Nanoseconds; waits are the compute lane's, by the lane that kept it
@@ -70,6 +78,7 @@ struct StepTiming {
   std::array<std::int64_t, num_lanes> compute_wait_ns{};
   std::uint64_t nvme_bytes_read = 0;
   std::uint64_t nvme_bytes_written = 0;
+  std::uint64_t comm_bytes = 0;  // exchanged with other ranks
 };
 
 // One step that completed as a whole: where its time went, and when each of its ops ran. A

@@ -73,14 +73,16 @@ struct RunConfig {
   bool bf16 = true;                 // false: fp32 compute
   std::uint64_t seed = 42;
   std::optional<std::uint64_t> data_seed;
+  double ddp_timeout = 1800;  // seconds that a rank waits for another
   std::int64_t logging_steps = 1, eval_steps = 0;   // eval_steps 0: at the start and end only
   bool evaluate = false;                            // eval_strategy is not "no"
   std::optional<std::filesystem::path> export_dir;  // default output_dir/export
   std::optional<DType> export_dtype;  // bf16, or f32: the master weights; default: the weights'
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
 
-  // Ranks that train together, and what is sliced among them: nothing, master and moments (1),
-  // gradients too (2), all (3). More than one rank can be planned, not yet trained.
+  // Ranks of this process, and of all processes; they train together. What is sliced among them:
+  // nothing, master and moments (1), gradients too (2), all (3).
+  std::int64_t ranks = 1;
   int world = 1;
   int zero_stage = 3;
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/comm/communicator.hpp"
 #include "strata/data/batches.hpp"
 #include "strata/device/device.hpp"
 #include "strata/io/store/shard_store.hpp"
@@ -30,8 +31,8 @@ struct TierPeak {
   std::uint64_t planned_bytes = 0, measured_bytes = 0;
 };
 
-// Makes the engine that serves a run's NVMe tier.
-using EngineFactory = std::function<std::unique_ptr<IoEngine>(const OffloadConfig&)>;
+// Makes the engine that serves a run's NVMe tier: for ranks of one process, the same one.
+using EngineFactory = std::function<std::shared_ptr<IoEngine>(const OffloadConfig&)>;
 // The engine the config names; a drive that stalls for too long ends the process (StallPolicy).
 std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
 
@@ -40,26 +41,33 @@ using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
 // The host standing in for a GPU. Throws OutOfMemory when its RAM does not hold both memory tiers.
 std::unique_ptr<Device> make_run_device(const Plan& plan);
 
+struct SessionOptions {
+  ExecutorOptions executor = {};
+  EngineFactory make_engine = make_offload_engine;
+  DeviceFactory make_device = make_run_device;
+  RankLinks* links = nullptr;  // to the other ranks; outlive the session. Null: there are none
+};
+
 class Session {
  public:
   // Reserves every tier, then loads the weights, derives the master from them and clears the
-  // moments.
-  Session(const RunConfig& config, PlannedRun run, const ExecutorOptions& options = {},
-          const EngineFactory& make_engine = make_offload_engine,
-          const DeviceFactory& make_device = make_run_device);
+  // moments. Throws ConfigError when the plan is for other ranks than the links join.
+  Session(const RunConfig& config, PlannedRun run, const SessionOptions& options = {});
   ~Session();
 
   const PlannedRun& run() const { return run_; }
   Executor& executor() { return *executor_; }
   StateAccess& state() { return *state_; }
+  RankLinks* links() { return links_; }
 
-  // Mean loss over one pass of `batches`; no tokens when `*stop` was set before its end. Drains the
-  // executor.
+  // Mean loss over one pass of `batches`, all ranks' together; no tokens when `*stop` was set
+  // before its end. Drains the executor.
   Evaluation evaluate(const Batches& batches, const std::atomic<bool>* stop = nullptr);
   // Throws what export_to would throw before it writes: the target exists, or the space does not
   // suffice.
   void check_export(const std::filesystem::path& target) const;
-  // Writes a Hugging Face folder of the current weights. Drains the executor.
+  // Writes a Hugging Face folder of the current weights. Drains the executor. Every rank must call
+  // it; the first writes.
   void export_to(const std::filesystem::path& target);
   // What the run has touched of each tier so far, against the plan; without a tier that cannot be
   // looked at.
@@ -73,7 +81,8 @@ class Session {
   const RunConfig config_;
   PlannedRun run_;
   std::unique_ptr<Device> device_;
-  std::unique_ptr<IoEngine> engine_;  // null without an NVMe tier
+  RankLinks* links_;
+  std::shared_ptr<IoEngine> engine_;  // null without an NVMe tier
   std::unique_ptr<ShardStore> store_;
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;

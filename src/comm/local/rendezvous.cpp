@@ -36,6 +36,8 @@ std::string_view collective_name(Collective collective) {
       return "all_reduce";
     case Collective::broadcast:
       return "broadcast";
+    case Collective::send:
+      return "send";
     case Collective::barrier:
       return "barrier";
   }
@@ -110,6 +112,16 @@ void Rendezvous::withdraw(int rank) {
   const Collective kind = calls_[static_cast<std::size_t>(waiting - here_.begin())].kind;
   fail(fmt::format("rank {} left while rank {} waited for it in {}", rank, waiting - here_.begin(),
                    collective_name(kind)));
+}
+
+void Rendezvous::abort(const std::string& reason) {
+  const Lock lock(mutex_);
+  fail(reason);
+}
+
+std::string Rendezvous::failure() const {
+  const Lock lock(mutex_);
+  return failure_;
 }
 
 void Rendezvous::fail(std::string reason) {

@@ -16,7 +16,14 @@
 
 namespace strata {
 
-enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, broadcast, barrier };
+enum class Collective : std::uint8_t {
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  broadcast,
+  send,
+  barrier
+};
 std::string_view collective_name(Collective collective);
 
 // What one rank brings to a collective.
@@ -36,6 +43,8 @@ class Rendezvous {
   const std::vector<CollectiveCall>& calls() const { return calls_; }
   void leave();             // Returns when all ranks have done their part; cannot fail.
   void withdraw(int rank);  // The rank will never call again.
+  void abort(const std::string& reason);  // Any thread.
+  std::string failure() const;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -51,7 +60,7 @@ class Rendezvous {
   double timeout_s_;
   // Guarded by mutex_; calls_ is written only while a collective gathers and read only while it
   // runs.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<CollectiveCall> calls_;
   std::vector<bool> here_, withdrawn_;

@@ -78,6 +78,10 @@ class HostDevice final : public Device {
     wait_until(end);
   }
 
+  void zero(std::byte* target, std::uint64_t bytes, Stream&) override {
+    std::memset(target, 0, bytes);
+  }
+
  private:
   double link_rate(CopyKind kind) const {
     if (kind == CopyKind::host_to_device) return options_.host_to_device_bytes_per_s;

@@ -43,6 +43,7 @@ class MetaDevice final : public Device {
   Slab allocate(std::uint64_t bytes) override { return reserve(bytes); }
   Slab allocate_pinned(std::uint64_t bytes) override { return reserve(bytes); }
   void copy(std::byte*, const std::byte*, std::uint64_t, CopyKind, Stream&) override {}
+  void zero(std::byte*, std::uint64_t, Stream&) override {}
 };
 
 }  // namespace
