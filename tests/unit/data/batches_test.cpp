@@ -310,7 +310,7 @@ TEST(Batches, RanksKnowHowManyTokensTheyTrainTogether) {
   for (const RowLayout layout : layouts)
     for (const Masks masks : {Masks::none, Masks::random})
       for (const RowOrder order : {RowOrder::shuffled, RowOrder::in_order})
-        for (const int world : {1, 2, 3, 8}) {
+        for (const int world : {1, 5}) {
           BatchOptions options = row_of_16(layout);
           options.order = order;
           expect_sums_to_trained_tokens(ranks_of(options, world, masks));
