@@ -5,22 +5,40 @@
 #include "cli/command.hpp"
 #include "cli/run_options.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/planned_ranks.hpp"
 #include "strata/train/trainer.hpp"
 
 namespace strata {
+namespace {
+
+void print_evaluation(const Evaluation& result) {
+  fmt::print("loss {:.6f} perplexity {:.4f} over {} tokens\n", result.loss, std::exp(result.loss),
+             result.tokens);
+}
+
+int evaluate(Job& job, const RunConfig& config) {
+  held_out_batches(config);  // What it refuses, before anything is planned.
+  run_planned(job, plan_ranks(config, Purpose::evaluate, job),
+              [&](PlannedRun planned, const SessionOptions& options) {
+                const int rank = planned.program.rank;
+                Session session(config, std::move(planned), options);
+                const Evaluation result = session.evaluate(*held_out_batches(config, rank));
+                if (rank == 0) print_evaluation(result);
+              });
+  return 0;
+}
+
+}  // namespace
 
 void add_eval(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("eval", "Held-out loss of the model over eval_dataset");
   auto run = add_run_options(*command);
   command->callback([&action, run] {
     action = [run] {
-      const RunConfig config = load_run_config(*run);
-      const auto batches = held_out_batches(config);
-      Session session(config, plan_run(config, Purpose::evaluate));
-      const Evaluation result = session.evaluate(*batches);
-      fmt::print("loss {:.6f} perplexity {:.4f} over {} tokens\n", result.loss,
-                 std::exp(result.loss), result.tokens);
-      return 0;
+      RunConfig config = load_run_config(*run);
+      Job job(read_launch(), job_options(config));
+      config.world = job.world();
+      return job.guard([&] { return evaluate(job, config); });
     };
   });
 }

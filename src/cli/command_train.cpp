@@ -13,6 +13,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/auto_plan.hpp"
+#include "strata/train/planned_ranks.hpp"
 #include "strata/train/predicted_step.hpp"
 #include "strata/train/trainer.hpp"
 
@@ -57,7 +58,7 @@ void write_resolved_config(const RunConfig& config) {
 
 std::int64_t step_tokens(const RunConfig& config) {
   return config.per_device_train_batch_size * config.cutoff_len *
-         config.gradient_accumulation_steps;
+         config.gradient_accumulation_steps * config.world;
 }
 
 void print_outcome(const TrainOutcome& outcome) {
@@ -72,10 +73,11 @@ void print_outcome(const TrainOutcome& outcome) {
                outcome.held_out_after.loss, outcome.held_out_after.tokens);
 }
 
-void print_peaks(const Session& session) {
-  for (const TierPeak& peak : session.peaks())
-    fmt::print("memory {:<4} planned {:>10}, measured {:>10}\n", peak.tier,
-               format_bytes(peak.planned_bytes), format_bytes(peak.measured_bytes));
+void print_peaks(const std::vector<TierPeak>& peaks, int world) {
+  for (const TierPeak& peak : peaks)
+    fmt::print("memory {:<4} planned {:>10}, measured {:>10}{}\n", peak.tier,
+               format_bytes(peak.planned_bytes), format_bytes(peak.measured_bytes),
+               world == 1 ? "" : " on the largest rank");
 }
 
 // The folder was free when the run began. If it no longer is, the weights go beside it: a run's
@@ -92,45 +94,30 @@ std::filesystem::path free_export_target(const RunConfig& config) {
   return target;
 }
 
-void export_weights(const RunConfig& config, Session& session) {
-  const auto target = free_export_target(config);
-  session.export_to(target);
-  fmt::print("exported {}\n", target.string());
-}
-
-PlannedRun prepare(const RunConfig& config) {
-  check_targets(config);
-  check_data(config);
-  PlannedRun planned = plan_run(config, Purpose::train);
-  warn_of_missing_tokenizer(config);
-  write_resolved_config(config);
-  print_plan(config, planned);
-  std::fflush(stdout);
-  return planned;
-}
-
-// The machine as a run of one rank has it: all of it, and of its drives as many as the config
+// The machine as the ranks of a run have it: all of it, and of its drives as many as the config
 // names. None: nothing is predicted.
 std::optional<MachineProfile> run_machine(const TrainCommand& command, const RunConfig& config) {
   if (command.machine.empty()) return {};
   MachineProfile machine = read_machine_file(command.machine);
-  machine.ranks = 1;
+  machine.ranks = config.world;
   machine.drives.resize(std::min(machine.drives.size(), config.offload.nvme_paths.size()));
   return machine;
 }
 
 // offload.auto: what the config leaves open is what a search finds fastest on the machine.
-RunConfig searched(const RunConfig& config, const std::optional<MachineProfile>& machine) {
+RunConfig searched(const RunConfig& config, const std::optional<MachineProfile>& machine,
+                   bool leads) {
   if (!config.offload.automatic || !machine) return config;
   const RunConfig chosen = auto_plan(config, *machine);
-  fmt::print("offload.auto found, to paste in its place:\n{}\n", auto_plan_block(chosen));
+  if (leads)
+    fmt::print("offload.auto found, to paste in its place:\n{}\n", auto_plan_block(chosen));
   return chosen;
 }
 
 std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run,
-                                  const std::optional<MachineProfile>& machine) {
+                                  const std::optional<MachineProfile>& machine, bool leads) {
   std::optional<Simulation> predicted = predict_step(run, machine);
-  if (!predicted) return {};
+  if (!predicted || !leads) return predicted;
   const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
   fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
   return predicted;
@@ -141,31 +128,101 @@ std::unique_ptr<TraceFile> open_trace(const TrainCommand& command) {
   return command.trace.empty() ? nullptr : std::make_unique<TraceFile>(command.trace);
 }
 
-int train(const RunOptions& options, const TrainCommand& command) {
-  const RunConfig asked = load_run_config(options);
-  const std::optional<MachineProfile> machine = run_machine(command, asked);
-  const RunConfig config = searched(asked, machine);
-  PlannedRun planned = prepare(config);
-  const std::unique_ptr<TraceFile> trace = open_trace(command);
-  const TrainerOptions watched{trace.get(), command.trace_steps, predict(config, planned, machine)};
-  Session session(config, std::move(planned));
-  session.check_export(export_target(config));
-  for (const std::string& note : session.notes()) fmt::print("{}\n", note);
-  Progress progress(config.output_dir, terminal_style(stdout), stdout);
-  Trainer trainer(config, session, progress, watched);
-  fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
-             trainer.steps_per_epoch());
+// What one rank does, from loading the weights to the export. The first reports.
+class RankOfRun {
+ public:
+  RankOfRun(const RunConfig& config, const TrainCommand& command, const TrainerOptions& watched,
+            const std::atomic<bool>* stop)
+      : config_(config), command_(command), watched_(watched), stop_(stop) {}
+
+  TrainOutcome train(PlannedRun planned, const SessionOptions& options) {
+    const bool reports = planned.program.rank == 0;
+    Session session(config_, std::move(planned), options);
+    if (!reports) return train_quietly(session);
+    session.check_export(export_target(config_));
+    for (const std::string& note : session.notes()) fmt::print("{}\n", note);
+    Progress progress(config_.output_dir, terminal_style(stdout), stdout);
+    Trainer trainer(config_, session, &progress, watched_);
+    fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
+               trainer.steps_per_epoch());
+    std::fflush(stdout);
+    const TrainOutcome outcome = trainer.run(stop_);
+    report(outcome, session.peaks());
+    if (has_result(outcome)) export_weights(session);
+    return outcome;
+  }
+
+ private:
+  TrainOutcome train_quietly(Session& session) const {
+    const TrainOutcome outcome = Trainer(config_, session, nullptr).run(stop_);
+    session.peaks();
+    if (has_result(outcome)) session.export_to(export_target(config_));
+    return outcome;
+  }
+  void report(const TrainOutcome& outcome, const std::vector<TierPeak>& peaks) const {
+    print_outcome(outcome);
+    fmt::print("{}", format_roofline(outcome.roofline));
+    if (watched_.trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command_.trace);
+    print_peaks(peaks, config_.world);
+  }
+  static bool has_result(const TrainOutcome& outcome) {
+    return outcome.steps - (outcome.failure.empty() ? 0 : 1) > 0;
+  }
+  void export_weights(Session& session) const {
+    const auto target = free_export_target(config_);
+    session.export_to(target);
+    fmt::print("exported {}\n", target.string());
+  }
+
+  const RunConfig& config_;
+  const TrainCommand& command_;
+  const TrainerOptions& watched_;
+  const std::atomic<bool>* stop_;
+};
+
+// What is asked of a run before anything is planned, and what is said of it.
+void check_run(const RunConfig& config, const Job& job) {
+  if (job.leads()) check_targets(config);
+  check_data(config);
+}
+
+void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
+  if (!job.leads()) return;
+  warn_of_missing_tokenizer(config);
+  write_resolved_config(config);
+  if (job.world() > 1)
+    fmt::print("ranks    {}, ZeRO stage {}\n", job.describe(), config.zero_stage);
+  print_plan(config, runs.front());
+  print_other_threads(runs);
   std::fflush(stdout);
+}
+
+int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
+  const std::optional<MachineProfile> machine = run_machine(command, asked);
+  const RunConfig config = searched(asked, machine, job.leads());
+  check_run(config, job);
+  std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
+  print_run(config, job, runs);
+  const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;
+  const TrainerOptions watched{trace.get(), command.trace_steps,
+                               predict(config, runs.front(), machine, job.leads())};
   StopSignal signal;
-  const TrainOutcome outcome = trainer.run(signal.requested());
-  print_outcome(outcome);
-  fmt::print("{}", format_roofline(outcome.roofline));
-  if (trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command.trace);
-  print_peaks(session);
-  const std::int64_t sound_steps = outcome.steps - (outcome.failure.empty() ? 0 : 1);
-  if (sound_steps > 0) export_weights(config, session);
+  RankOfRun rank(config, command, watched, signal.requested());
+  TrainOutcome outcome;
+  run_planned(job, std::move(runs), [&](PlannedRun planned, const SessionOptions& options) {
+    const bool is_first = options.links == &job.ranks().front();
+    const TrainOutcome own = rank.train(std::move(planned), options);
+    if (is_first) outcome = own;
+  });
   if (!outcome.failure.empty()) throw Error(outcome.failure);
   return outcome.stopped ? 128 + signal.number() : 0;
+}
+
+int train(const RunOptions& options, const TrainCommand& command) {
+  RunConfig config = load_run_config(options);
+  Job job(read_launch(), job_options(config));
+  config.world = job.world();
+  return job.guard([&] { return train(job, config, command); });
 }
 
 }  // namespace

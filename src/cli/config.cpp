@@ -38,6 +38,7 @@ RunConfig resolve(const Settings& settings) {
     config.resolved.push_back({key.name, key.get(config), origin});
   }
   check_config(config);
+  config.world = static_cast<int>(config.ranks);  // of one process
   warn_of_eval_batch_size(settings, config);
   return config;
 }

@@ -279,6 +279,11 @@ std::vector<ConfigKey> schedule_keys() {
 std::vector<ConfigKey> rank_keys() {
   using C = RunConfig;
   return {
+      integer("ranks", at(&C::ranks), {.low = 1, .high = 1024},
+              "Ranks of this process that train together, a thread each; each takes its share of "
+              "cores, RAM and drives. Started by `mpirun`, every process has that many."),
+      number("ddp_timeout", at(&C::ddp_timeout), any_positive,
+             "Seconds that a rank waits for another before the run ends, naming who did not come."),
       integer("zero_optimization.stage", at(&C::zero_stage), {.low = 0, .high = 3},
               "What several ranks hold a slice of each, in place of all of it: 1: the optimizer's "
               "state; 2: gradients too; 3: weights too; 0: nothing. One rank holds all either "

@@ -35,6 +35,23 @@ void check_model(const RunConfig& config, const std::string& source_name) {
         config.model_name_or_path.string()));
 }
 
+JobOptions job_options(const RunConfig& config) {
+  JobOptions options;
+  options.ranks = static_cast<int>(config.ranks);
+  options.agreement = fmt::format("strata {}\n{}", STRATA_VERSION, format_config(config));
+  options.comm.timeout_s = config.ddp_timeout;
+  options.comm.on_late = [](const std::string& text) { fmt::print(stderr, "warning: {}\n", text); };
+  return options;
+}
+
+void print_other_threads(const std::vector<PlannedRun>& runs) {
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    if (runs[i].threads == nullptr) continue;
+    for (const std::string& line : runs[i].threads->lines())
+      fmt::print("rank {:<4}{}\n", runs[i].program.rank, line);
+  }
+}
+
 void print_plan(const RunConfig& config, const PlannedRun& run) {
   const double millions = static_cast<double>(run.model->num_parameters()) / 1e6;
   fmt::print("model    {} ({:.1f}M parameters, {} compute)\n", config.model_name_or_path.string(),

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "strata/cli/config.hpp"
+#include "strata/train/job.hpp"
+#include "strata/train/planned_run.hpp"
 
 namespace strata {
 
@@ -22,8 +24,11 @@ RunConfig load_run_config(const RunOptions& options);
 // Throws ConfigError when the config, read from that source, names no model folder.
 void check_model(const RunConfig& config, const std::string& source_name);
 
+// Of all processes alike: the version and every key.
+JobOptions job_options(const RunConfig& config);
+// Threads of the ranks of this process but the first, whose notes tell of its own.
+void print_other_threads(const std::vector<PlannedRun>& runs);
 // A line "model  SmolLM2 ... 134.5M parameters", and the placement table.
-struct PlannedRun;
 void print_plan(const RunConfig& config, const PlannedRun& run);
 
 }  // namespace strata

@@ -18,30 +18,35 @@ bool knows_cores(const Topology& topology) {
   return std::ranges::any_of(topology.nodes, [](const NumaNode& n) { return !n.cores.empty(); });
 }
 
-// A run is one rank, and the host computes: both pools have all its cores.
-std::unique_ptr<RunThreads> place_run_threads(const RunConfig& config, const Topology& topology) {
+// The host computes: both pools have all cores of the rank.
+std::unique_ptr<RunThreads> place_run_threads(const RunConfig& config, const Topology& topology,
+                                              const RankPlace& place) {
   if (!knows_cores(topology)) return nullptr;
-  return std::make_unique<RunThreads>(topology, divide_cores(topology, {}).ranks.front(),
+  const CoreBinding binding = divide_cores(topology, {.num_ranks = place.num_host_ranks});
+  return std::make_unique<RunThreads>(topology,
+                                      binding.ranks[static_cast<std::size_t>(place.host_rank)],
                                       ThreadsWanted{config.compute_threads, config.update_threads});
 }
 
-CpuKernelsOptions unplaced(int threads, const Topology& topology) {
-  return {.num_threads = threads > 0 ? threads : topology.usable_cores};
+CpuKernelsOptions unplaced(int threads, const Topology& topology, const RankPlace& place) {
+  const int share = std::max(1, topology.usable_cores / place.num_host_ranks);
+  return {.num_threads = threads > 0 ? threads : share};
 }
 
-void make_kernels(const RunConfig& config, const Topology& topology, PlannedRun& run) {
+void make_kernels(const RunConfig& config, const Topology& topology, const RankPlace& place,
+                  PlannedRun& run) {
   if (config.kernels == KernelsKind::ref) {
     run.device_kernels = make_ref_kernels();
     run.host_kernels = make_ref_kernels();
     return;
   }
-  run.threads = place_run_threads(config, topology);
+  run.threads = place_run_threads(config, topology, place);
   run.device_kernels =
       make_cpu_kernels(run.threads != nullptr ? run.threads->compute_kernels()
-                                              : unplaced(config.compute_threads, topology));
+                                              : unplaced(config.compute_threads, topology, place));
   run.host_kernels =
       make_cpu_kernels(run.threads != nullptr ? run.threads->update_kernels()
-                                              : unplaced(config.update_threads, topology));
+                                              : unplaced(config.update_threads, topology, place));
 }
 
 std::vector<std::vector<DecayRange>> decay_ranges(const Model& model) {
@@ -135,8 +140,8 @@ Policy make_policy(const RunConfig& config) {
 }
 
 TierLimits make_limits(const RunConfig& config, const Topology& topology, const Program& program,
-                       const Policy& policy) {
-  const auto ranks = static_cast<std::uint64_t>(config.world);  // share all but their devices
+                       const Policy& policy, int num_host_ranks) {
+  const auto ranks = static_cast<std::uint64_t>(num_host_ranks);  // share all but their devices
   TierLimits limits;
   limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
   limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes) / ranks;
@@ -167,6 +172,17 @@ void make_model(const RunConfig& config, PlannedRun& run) {
                            config.cutoff_len * config.per_device_train_batch_size, 0,
                            config.cutoff_len};
   run.model = make_llama(llama_config(hf), shape, *run.device_kernels);
+}
+
+// Kernels that are asked for nothing but the scratch they need; one thread is the caller's own.
+PlannedRun declare_without_threads(const RunConfig& config, Purpose purpose,
+                                   const ProgramVariant& variant) {
+  PlannedRun run;
+  run.device_kernels = make_cpu_kernels({.num_threads = 1});
+  run.host_kernels = make_cpu_kernels({.num_threads = 1});
+  make_model(config, run);
+  run.program = declare_program(config, purpose, *run.model, variant);
+  return run;
 }
 
 }  // namespace
@@ -261,26 +277,34 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
 }
 
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology) {
+  return plan_run(config, purpose, topology, {0, config.world, 0, config.world},
+                  rank_limits(config, purpose, topology, config.world));
+}
+
+TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
+                       int num_host_ranks) {
   if (purpose == Purpose::train) check_searched(config);
+  const PlanChoice choice = plan_choice(config);
+  const Program program = declare_without_threads(config, purpose, choice.variant).program;
+  return make_limits(config, topology, program, choice.policy, num_host_ranks);
+}
+
+PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology,
+                    const RankPlace& place, const TierLimits& limits) {
+  ensure(place.world == config.world);
   PlannedRun run;
-  make_kernels(config, topology, run);
+  make_kernels(config, topology, place, run);
   make_model(config, run);
   const PlanChoice choice = plan_choice(config);
-  run.program = declare_program(config, purpose, *run.model, choice.variant);
+  run.program = declare_program(config, purpose, *run.model, choice.variant, place.rank);
   if (purpose == Purpose::train) make_optimizers(config, run);
-  run.plan = make_plan(run.program, make_limits(config, topology, run.program, choice.policy),
-                       choice.policy);
+  run.plan = make_plan(run.program, limits, choice.policy);
   check_verified(run.program, run.plan);
   return run;
 }
 
 PlannedRun declare_run(const RunConfig& config, const ProgramVariant& variant) {
-  PlannedRun run;
-  // Asked for nothing but the scratch they need; one thread is the caller's own.
-  run.device_kernels = make_cpu_kernels({.num_threads = 1});
-  run.host_kernels = make_cpu_kernels({.num_threads = 1});
-  make_model(config, run);
-  run.program = declare_program(config, Purpose::train, *run.model, variant);
+  PlannedRun run = declare_without_threads(config, Purpose::train, variant);
   make_optimizers(config, run);
   return run;
 }
@@ -298,9 +322,10 @@ PlannedRun plan_run(const RunConfig& config, const MachineProfile& machine) {
 }
 
 Program declare_program(const RunConfig& config, Purpose purpose, const Model& model,
-                        const ProgramVariant& variant) {
+                        const ProgramVariant& variant, int rank) {
   Program program;
   program.world = config.world;
+  program.rank = rank;
   program.zero_stage = config.zero_stage;
   program.tile_elements = std::max<std::int64_t>(
       norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) /
@@ -323,9 +348,8 @@ TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
   limits.device_bytes =
       std::min(limits.device_bytes, config.offload.gpu_limit.value_or(limits.device_bytes));
   if (config.offload.cpu_limit)
-    limits.host_bytes =
-        std::min(limits.host_bytes,
-                 *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks));
+    limits.host_bytes = std::min(
+        limits.host_bytes, *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks));
   return limits;
 }
 

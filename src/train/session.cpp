@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "strata/core/error.hpp"
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/topology/topology.hpp"
@@ -35,23 +38,13 @@ std::unique_ptr<ShardStore> make_store(const RunConfig& config, const PlannedRun
   return store;
 }
 
-// Both "gpu" and "cpu" are RAM when the host stands in for the device.
-void check_host(const Plan& plan) {
-  const std::uint64_t need = plan.tier_bytes[0] + plan.tier_bytes[1];
-  const std::uint64_t available = read_topology().available_memory_bytes;
-  if (need > available)
-    throw OutOfMemory(
-        "tiers gpu and cpu together (the host stands in for the GPU)", need, available,
-        "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
-}
-
 // Before anything is reserved.
-PlannedRun with_one_rank(PlannedRun run) {
-  if (run.program.world > 1)
-    throw ConfigError(
-        fmt::format("runs of {} ranks can be planned, but not yet run: train with one rank",
-                    run.program.world));
-  return run;
+PlannedRun with_links(PlannedRun run, const RankLinks* links) {
+  const int world = links == nullptr ? 1 : links->data->world();
+  const int rank = links == nullptr ? 0 : links->data->rank();
+  if (run.program.world == world && run.program.rank == rank) return run;
+  throw ConfigError(fmt::format("the plan is that of rank {} of {}, the links are rank {}'s of {}",
+                                run.program.rank, run.program.world, rank, world));
 }
 
 bool uses_nvme(const Plan& plan) {
@@ -82,20 +75,43 @@ struct ScoreSlot {
   std::vector<std::int32_t> input;
   StepArgs args;
 
-  // Returns the tokens that count.
-  std::int64_t fill(const Batches& batches, std::int64_t micro_batch) {
+  void fill(const Batches& batches, std::int64_t micro_batch) {
     input.resize(static_cast<std::size_t>(3 * batches.tokens_per_micro_batch()));
     args.index = micro_batch;
     args.inputs = {std::as_bytes(std::span(input))};
-    return batches.fill(micro_batch, input);
+    batches.fill(micro_batch, input);
   }
 };
 
 }  // namespace
 
 std::unique_ptr<Device> make_run_device(const Plan& plan) {
-  check_host(plan);
   return make_host_device({.memory_bytes = plan.limits.device_bytes});
+}
+
+// Both "gpu" and "cpu" are RAM when the host stands in for the device.
+void check_host_memory(const Plan& plan, int num_host_ranks) {
+  const auto ranks = static_cast<std::uint64_t>(num_host_ranks);
+  const std::uint64_t need = ranks * (plan.tier_bytes[0] + plan.tier_bytes[1]);
+  const std::uint64_t available = read_topology().available_memory_bytes;
+  if (need <= available) return;
+  throw OutOfMemory(
+      fmt::format("tiers gpu and cpu together (the host stands in for the GPU){}",
+                  ranks == 1 ? "" : fmt::format(" of {} ranks", ranks)),
+      need, available,
+      "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
+}
+
+EngineFactory shared_engine(const EngineFactory& make) {
+  struct Shared {
+    std::mutex mutex;
+    std::shared_ptr<IoEngine> engine;
+  };
+  return [make, shared = std::make_shared<Shared>()](const OffloadConfig& offload) {
+    const std::lock_guard lock(shared->mutex);
+    if (shared->engine == nullptr) shared->engine = make(offload);
+    return shared->engine;
+  };
 }
 
 std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
@@ -108,7 +124,7 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
 
 Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& options)
     : config_(config),
-      run_(with_one_rank(std::move(run))),
+      run_(with_links(std::move(run), options.links)),
       device_(options.make_device(run_.plan)),
       links_(options.links),
       engine_(uses_nvme(run_.plan) ? options.make_engine(config_.offload) : nullptr),
@@ -128,6 +144,8 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
   parts.model = run_.model.get();
   parts.optimizer = run_.optimizer.get();
   parts.device_optimizer = run_.device_optimizer.get();
+  if (links_ != nullptr) parts.comm = links_->data.get();
+  control_stream_ = device_->make_stream("control");
   executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts,
                                          with_bound_lanes(options.executor, run_.threads.get()));
 }
@@ -141,13 +159,23 @@ std::span<std::byte> Session::host_memory() const {
   return {memory_->host_slab().data(), memory_->host_slab().bytes()};
 }
 
+bool Session::any_rank(bool says_yes) {
+  if (run_.program.world == 1) return says_yes;
+  float votes = says_yes ? 1 : 0;
+  links_->control->all_reduce({reinterpret_cast<std::byte*>(&votes), DType::f32, {1}},
+                              *control_stream_);
+  return votes > 0;
+}
+
 Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* stop) {
   StepsInFlight<ScoreSlot> steps(*executor_, "eval");
   Evaluation total;
-  const std::int64_t count = batches.micro_batches_per_epoch();
+  const std::int64_t world = run_.program.world;
+  const std::int64_t count = (batches.micro_batches_per_epoch() + world - 1) / world;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (stop != nullptr && *stop) return {};
-    total.tokens += steps.next().fill(batches, i);
+    if (any_rank(stop != nullptr && *stop)) return {};
+    steps.next().fill(batches, i);
+    total.tokens += batches.trained_tokens(i);
     if (steps.num_untaken() >= 2) total.loss += steps.take().loss;
     steps.submit();
   }
@@ -167,12 +195,28 @@ void Session::export_to(const std::filesystem::path& target) {
                  links_ != nullptr ? links_->control.get() : nullptr);
 }
 
-std::vector<TierPeak> Session::peaks() const {
+// Of all ranks the largest, in place.
+void Session::take_largest(std::vector<TierPeak>& peaks) {
+  const auto count = static_cast<std::int64_t>(peaks.size());
+  const auto world = static_cast<std::int64_t>(run_.program.world);
+  std::vector<double> own, all(static_cast<std::size_t>(count * world));
+  for (const TierPeak& peak : peaks) own.push_back(static_cast<double>(peak.measured_bytes));
+  links_->control->all_gather(
+      {reinterpret_cast<std::byte*>(own.data()), DType::f64, {count}},
+      {reinterpret_cast<std::byte*>(all.data()), DType::f64, {count * world}}, *control_stream_);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::uint64_t& largest = peaks[i % peaks.size()].measured_bytes;
+    largest = std::max(largest, static_cast<std::uint64_t>(all[i]));
+  }
+}
+
+std::vector<TierPeak> Session::peaks() {
   std::vector<TierPeak> peaks;
   peaks.push_back({"gpu", run_.plan.tier_bytes[0], resident_bytes(memory_->device_slab())});
   peaks.push_back({"cpu", run_.plan.tier_bytes[1], resident_bytes(memory_->host_slab())});
   if (store_ != nullptr)
     peaks.push_back({"nvme", run_.plan.tier_bytes[2], store_->allocated_bytes()});
+  if (run_.program.world > 1) take_largest(peaks);
   return peaks;
 }
 

@@ -23,13 +23,15 @@ std::vector<TokenShard> open_shards(const std::vector<std::filesystem::path>& pa
 
 std::unique_ptr<Batches> open_batches(const RunConfig& config,
                                       const std::vector<std::filesystem::path>& paths,
-                                      RowOrder order) {
+                                      RowOrder order, int rank) {
   BatchOptions options;
   options.sequence_length = config.cutoff_len;
   options.rows_per_micro_batch = config.per_device_train_batch_size;
   options.layout = config.layout;
   options.order = order;
   options.seed = config.data_seed.value_or(config.seed);
+  options.world = config.world;
+  options.rank = rank;
   return std::make_unique<Batches>(open_shards(paths), options);
 }
 
@@ -59,9 +61,9 @@ void check_data(const RunConfig& config) {
   if (config.evaluate) check_shards(config, "eval_dataset", config.eval_dataset);
 }
 
-std::unique_ptr<Batches> held_out_batches(const RunConfig& config) {
+std::unique_ptr<Batches> held_out_batches(const RunConfig& config, int rank) {
   check_shards(config, "eval_dataset", config.eval_dataset);
-  return open_batches(config, config.eval_dataset, RowOrder::in_order);
+  return open_batches(config, config.eval_dataset, RowOrder::in_order, rank);
 }
 
 struct Trainer::Slot {
@@ -70,15 +72,16 @@ struct Trainer::Slot {
   std::int64_t tokens = 0;
 };
 
-Trainer::Trainer(const RunConfig& config, Session& session, Progress& progress,
+Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
                  const TrainerOptions& options)
     : config_(config), session_(session), progress_(progress), options_(options) {
   check_shards(config, "dataset", config.dataset);
-  train_ = open_batches(config, config.dataset, RowOrder::shuffled);
-  if (config.evaluate) held_out_ = held_out_batches(config);
+  const int rank = session.run().program.rank;
+  train_ = open_batches(config, config.dataset, RowOrder::shuffled, rank);
+  if (config.evaluate) held_out_ = held_out_batches(config, rank);
   // Micro-batches run on from one epoch into the next, so only the last step rounds up.
   steps_per_epoch_ = static_cast<double>(train_->micro_batches_per_epoch()) /
-                     static_cast<double>(config.gradient_accumulation_steps);
+                     static_cast<double>(config.gradient_accumulation_steps * config.world);
   total_steps_ =
       config.max_steps > 0
           ? config.max_steps
@@ -104,7 +107,8 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
   for (std::int64_t i = 0; i < accumulation; ++i) {
     auto& input = slot.inputs[static_cast<std::size_t>(i)];
     input.resize(static_cast<std::size_t>(3 * train_->tokens_per_micro_batch()));
-    slot.tokens += train_->fill(step * accumulation + i, input);
+    train_->fill(step * accumulation + i, input);
+    slot.tokens += train_->trained_tokens(step * accumulation + i);
     slot.args.inputs.push_back(std::as_bytes(std::span(input)));
   }
   slot.args.index = step;
@@ -114,7 +118,7 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
 }
 
 TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
-  const auto stopping = [stop] { return stop != nullptr && *stop; };
+  const auto stopping = [&] { return session_.any_rank(stop != nullptr && *stop); };
   TrainOutcome outcome;
   StepsInFlight<Slot> steps(session_.executor(), "train");
   if (held_out_ != nullptr) evaluate(0, outcome.held_out_before, stop);
@@ -139,8 +143,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
     outcome.loss_last = result.loss;
     outcome.skipped_steps += result.applied ? 0 : 1;
     updates_applied_ += result.applied ? 1 : 0;
-    progress_.step(
-        line, (step + 1) % config_.logging_steps == 0 || step == 0 || step + 1 == total_steps_);
+    show(line);
     if (!result.finite && config_.non_finite == NonFinitePolicy::stop) {
       outcome.failure = fmt::format(
           "step {}: the gradient is not finite (loss {}); nothing of this step was applied. Lower "
@@ -170,7 +173,7 @@ void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {
   recorder.collect();
   outcome.roofline = recorder.roofline();
   const std::string trouble = recorder.close_trace();
-  if (!trouble.empty()) progress_.event("trace", trouble);
+  if (!trouble.empty() && progress_ != nullptr) progress_->event("trace", trouble);
 }
 
 bool Trainer::evaluation_due(std::int64_t step) const {
@@ -180,7 +183,13 @@ bool Trainer::evaluation_due(std::int64_t step) const {
 
 void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::atomic<bool>* stop) {
   into = session_.evaluate(*held_out_, stop);
-  if (into.tokens > 0) progress_.evaluation(step, into.loss, into.tokens);
+  if (into.tokens > 0 && progress_ != nullptr) progress_->evaluation(step, into.loss, into.tokens);
+}
+
+void Trainer::show(const StepReport& line) {
+  const bool on_terminal =
+      line.step % config_.logging_steps == 0 || line.step == 1 || line.step == total_steps_;
+  if (progress_ != nullptr) progress_->step(line, on_terminal);
 }
 
 StepReport Trainer::report(const Slot& slot, const StepResult& result, double step_seconds) const {

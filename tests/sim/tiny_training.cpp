@@ -127,7 +127,7 @@ TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options,
   session_ = std::make_unique<Session>(config_, make_plan(config_),
                                        SessionOptions{options, make_engine});
   progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
-  trainer_ = std::make_unique<Trainer>(config_, *session_, *progress_, watched);
+  trainer_ = std::make_unique<Trainer>(config_, *session_, progress_.get(), watched);
 }
 
 TrainingRun::~TrainingRun() {

@@ -12,6 +12,7 @@
 #include "strata/plan/machine.hpp"
 #include "strata/plan/plan.hpp"
 #include "strata/plan/simulate.hpp"
+#include "strata/train/ranks.hpp"
 #include "strata/train/run_config.hpp"
 #include "strata/train/run_threads.hpp"
 
@@ -41,10 +42,17 @@ struct PlannedRun {
   Plan plan;
 };
 
-// Reads config.json of the model folder (weights are not needed), plans and verifies. Throws
-// ConfigError, FormatError, and OutOfMemory when a tier's limit is too small.
+// What each rank of a run may have of this machine, of which `num_host_ranks` share RAM and drives.
+// Throws ConfigError when the drives cannot serve.
+TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
+                       int num_host_ranks);
+// One rank's part. Reads config.json of the model folder (weights are not needed), plans and
+// verifies. Throws ConfigError, FormatError, and OutOfMemory when a tier's limit is too small. All
+// ranks must be planned with the same limits.
+PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology,
+                    const RankPlace& place, const TierLimits& limits);
+// The first rank's part, all ranks being on this machine, or on one that may be another.
 PlannedRun plan_run(const RunConfig& config, Purpose purpose);
-// For a machine that may be another than this one.
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology);
 
 // How a run goes about it: what its config says, or what a search chose instead.
@@ -55,7 +63,7 @@ struct PlanChoice {
 PlanChoice plan_choice(const RunConfig& config);
 // The program of a run in one of its variants. Cheap, and pure.
 Program declare_program(const RunConfig& config, Purpose purpose, const Model& model,
-                        const ProgramVariant& variant);
+                        const ProgramVariant& variant, int rank = 0);
 
 // What one rank may have of a machine known by its numbers. The NVMe tier is the machine's drives,
 // whatever paths the config names; offload.cpu_limit is what all ranks together may have.

@@ -17,9 +17,9 @@ struct RankPlace {
 };
 
 // Runs `body` for each rank on a thread of its own (the first on the calling one) and returns when
-// all have ended. When one throws, the job is aborted with its reason, which ends the others.
-// Throws what the first rank to fail threw; when that is one of another process, an Error with its
-// reason.
+// all have ended. When one throws, the job is aborted with its reason, which ends the others; then
+// throws an Error with the first reason of the job, "rank 1: step 3: ...". A job of one rank has
+// just the call, and throws what it throws.
 void run_ranks(std::span<RankLinks> ranks, const std::function<void(RankLinks&)>& body);
 
 }  // namespace strata

@@ -73,7 +73,7 @@ struct RunConfig {
   bool bf16 = true;                 // false: fp32 compute
   std::uint64_t seed = 42;
   std::optional<std::uint64_t> data_seed;
-  double ddp_timeout = 1800;  // seconds that a rank waits for another
+  double ddp_timeout = 1800;                        // seconds that a rank waits for another
   std::int64_t logging_steps = 1, eval_steps = 0;   // eval_steps 0: at the start and end only
   bool evaluate = false;                            // eval_strategy is not "no"
   std::optional<std::filesystem::path> export_dir;  // default output_dir/export

@@ -38,8 +38,13 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
 
 // Makes the device that a plan runs on.
 using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
-// The host standing in for a GPU. Throws OutOfMemory when its RAM does not hold both memory tiers.
+// The host standing in for a GPU.
 std::unique_ptr<Device> make_run_device(const Plan& plan);
+// Throws OutOfMemory when this machine's RAM does not hold both memory tiers of that many ranks.
+void check_host_memory(const Plan& plan, int num_host_ranks);
+
+// Gives every caller, on any thread, the one engine that `make` makes.
+EngineFactory shared_engine(const EngineFactory& make);
 
 struct SessionOptions {
   ExecutorOptions executor = {};
@@ -60,6 +65,8 @@ class Session {
   StateAccess& state() { return *state_; }
   RankLinks* links() { return links_; }
 
+  // Whether a rank says yes; the same answer on all. Every rank must call it.
+  bool any_rank(bool says_yes);
   // Mean loss over one pass of `batches`, all ranks' together; no tokens when `*stop` was set
   // before its end. Drains the executor.
   Evaluation evaluate(const Batches& batches, const std::atomic<bool>* stop = nullptr);
@@ -70,13 +77,14 @@ class Session {
   // it; the first writes.
   void export_to(const std::filesystem::path& target);
   // What the run has touched of each tier so far, against the plan; without a tier that cannot be
-  // looked at.
-  std::vector<TierPeak> peaks() const;
+  // looked at. The most of any rank: every rank must call it.
+  std::vector<TierPeak> peaks();
   // Lines for the log: device, I/O engine, drives and what is not as asked.
   std::vector<std::string> notes() const;
 
  private:
   std::span<std::byte> host_memory() const;
+  void take_largest(std::vector<TierPeak>& peaks);
 
   const RunConfig config_;
   PlannedRun run_;
@@ -86,6 +94,7 @@ class Session {
   std::unique_ptr<ShardStore> store_;
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;
+  std::unique_ptr<Stream> control_stream_;
   std::unique_ptr<Executor> executor_;
 };
 

@@ -37,22 +37,24 @@ struct TrainerOptions {
 // vocabulary that is not the model's.
 void check_data(const RunConfig& config);
 
-// The batches of config.eval_dataset, in order. Throws ConfigError when there is none or its
+// A rank's batches of config.eval_dataset, in order. Throws ConfigError when there is none or its
 // vocabulary is not the model's.
-std::unique_ptr<Batches> held_out_batches(const RunConfig& config);
+std::unique_ptr<Batches> held_out_batches(const RunConfig& config, int rank = 0);
 
 class StepRecorder;
 
 class Trainer {
  public:
-  Trainer(const RunConfig& config, Session& session, Progress& progress,
+  // `progress` is null on ranks that report nothing: what they would say is the first rank's too.
+  Trainer(const RunConfig& config, Session& session, Progress* progress,
           const TrainerOptions& options = {});
   ~Trainer();
 
   std::int64_t total_steps() const { return total_steps_; }
   double steps_per_epoch() const { return steps_per_epoch_; }
-  // Runs to the end, or ends after the current step once `*stop` is set, without the last
-  // evaluation. Throws Error when a gradient is not finite and the policy is `stop`.
+  // Runs to the end, or ends after the current step once `*stop` is set on any rank, without the
+  // last evaluation. Every rank must call it. Throws Error when a gradient is not finite and the
+  // policy is `stop`.
   TrainOutcome run(const std::atomic<bool>* stop = nullptr);
 
  private:
@@ -61,12 +63,13 @@ class Trainer {
   void prepare(Slot& slot, std::int64_t step);
   StepReport report(const Slot& slot, const StepResult& result, double seconds) const;
   void finish(StepRecorder& recorder, TrainOutcome& outcome);
+  void show(const StepReport& line);
   void evaluate(std::int64_t step, Evaluation& into, const std::atomic<bool>* stop);
   bool evaluation_due(std::int64_t step) const;
 
   const RunConfig& config_;
   Session& session_;
-  Progress& progress_;
+  Progress* progress_;
   const TrainerOptions options_;
   std::unique_ptr<Batches> train_, held_out_;
   double steps_per_epoch_ = 0;
