@@ -144,7 +144,7 @@ TEST(NonFiniteGradient, OfOneDocumentSkipsOnlyTheStepThatMeetsIt) {
   std::filesystem::remove(files.train_shard);
   write_token_shard(files.train_shard, info, documents);
   overwrite_weights(files.model, "model.embed_tokens.weight", 64, 64,
-            std::numeric_limits<float>::infinity());
+                    std::numeric_limits<float>::infinity());
 
   RunConfig config = tiny_config(files);
   config.layout = RowLayout::separate;

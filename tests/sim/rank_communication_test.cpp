@@ -64,8 +64,7 @@ TEST(RanksExchange, ThePlansBytesForEachMicroBatchOfAnEvaluation) {
   RunConfig config = of_ranks(short_run(), 3, 3);
   config.evaluate = true;
   config.eval_steps = 0;  // before and after
-  const auto rows =
-      static_cast<std::uint64_t>(held_out_batches(config)->micro_batches_per_epoch());
+  const auto rows = static_cast<std::uint64_t>(held_out_batches(config)->micro_batches_per_epoch());
   for (const RankFacts& rank : train_on_ranks(config).ranks)
     EXPECT_EQ(rank.exchanged_bytes, 3 * planned_bytes(rank.plan, "train") +
                                         2 * ((rows + 2) / 3) * planned_bytes(rank.plan, "eval"));

@@ -8,7 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
+#include <map>
 #include <set>
 
 #include "sim/rank_training.hpp"
@@ -26,6 +26,7 @@ using testing::difference;
 using testing::Fault;
 using testing::FaultyEngine;
 using testing::fresh_folder;
+using ::testing::HasSubstr;
 using testing::make_training_files;
 using testing::of_ranks;
 using testing::Outcome;
@@ -33,11 +34,9 @@ using testing::place_state;
 using testing::RankSetup;
 using testing::RanksOptions;
 using testing::rounds;
+using ::testing::StartsWith;
 using testing::tiny_config;
 using testing::train_on_ranks;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 using Clock = std::chrono::steady_clock;
 
 constexpr int world = 3;
@@ -79,7 +78,7 @@ std::string error_of(const RunConfig& config, const RanksOptions& options) {
 // Fails one op of the training step in one step of one rank.
 struct PlantedFault {
   int rank = 0, step = 0;
-  OpId op;
+  OpId id;
   RanksOptions options(const ExecutorOptions& executor) const {
     RanksOptions options;
     options.executor = executor;
@@ -88,22 +87,25 @@ struct PlantedFault {
       if (setup.rank != fault.rank) return;
       // An op is on one lane: no two threads count.
       setup.executor.before_op = [fault, count = std::make_shared<int>(0)](const Op& op) {
-        if (op.id == fault.op && (*count)++ == fault.step) throw Error("planted fault");
+        if (op.id == fault.id && (*count)++ == fault.step) throw Error("planted fault");
       };
     };
     return options;
   }
 };
 
-const Plan& plan_of_stage(int stage) {
-  static std::map<int, Plan> known;
-  if (!known.contains(stage)) {
+// Ranks differ in which tiles of a replicated weight are their own to update.
+const Plan& plan_of(int rank, int stage) {
+  static std::map<std::pair<int, int>, Plan> known;
+  Plan& plan = known[{rank, stage}];
+  if (plan.schedules.empty()) {
     RunConfig config = short_run(stage);
-    config.offload.nvme_paths = {fresh_folder("drive").string()};
-    known[stage] = testing::plan_here(config).plan;
-    fs::remove_all(config.offload.nvme_paths.front());
+    const fs::path drive = fresh_folder("drive");
+    config.offload.nvme_paths = {drive.string()};
+    plan = testing::plan_of_rank(config, rank).plan;
+    fs::remove_all(drive);
   }
-  return known[stage];
+  return plan;
 }
 
 std::vector<OpId> ops_of(const Plan& plan, OpKind kind) {
@@ -115,15 +117,14 @@ std::vector<OpId> ops_of(const Plan& plan, OpKind kind) {
 
 class RankThatThrows : public ::testing::TestWithParam<OpKind> {
  protected:
-  // All ranks' plans have the same ops.
   static PlantedFault planted(int rank, int stage, std::uint64_t seed) {
     PhiloxStream random(seed, static_cast<std::uint64_t>(GetParam()));
-    const std::vector<OpId> ops = ops_of(plan_of_stage(stage), GetParam());
+    const std::vector<OpId> ops = ops_of(plan_of(rank, stage), GetParam());
     return {rank, static_cast<int>(random.next_below(steps)), ops[random.next_below(ops.size())]};
   }
   static void expect_root_cause(const PlantedFault& fault, int stage,
                                 const ExecutorOptions& executor) {
-    const Op& op = plan_of_stage(stage).schedule("train")->ops[fault.op.index()];
+    const Op& op = plan_of(fault.rank, stage).schedule("train")->ops[fault.id.index()];
     const std::string error = error_of(short_run(stage), fault.options(executor));
     EXPECT_THAT(error, StartsWith("rank " + std::to_string(fault.rank) + ": step " +
                                   std::to_string(fault.step + 1) + ": " +
@@ -135,19 +136,17 @@ class RankThatThrows : public ::testing::TestWithParam<OpKind> {
 };
 
 constexpr std::array all_kinds = {
-    OpKind::feed,   OpKind::copy,   OpKind::read,   OpKind::write,  OpKind::run,
-    OpKind::square, OpKind::norm,   OpKind::update, OpKind::gather, OpKind::reduce,
-    OpKind::report, OpKind::sum,    OpKind::accumulate,
+    OpKind::feed,   OpKind::copy, OpKind::read,       OpKind::write,  OpKind::run,
+    OpKind::square, OpKind::norm, OpKind::update,     OpKind::gather, OpKind::reduce,
+    OpKind::report, OpKind::sum,  OpKind::accumulate,
 };
 INSTANTIATE_TEST_SUITE_P(InEachOp, RankThatThrows, ::testing::ValuesIn(all_kinds),
-                         [](const auto& kind) {
-                           return std::string(op_kind_name(kind.param));
-                         });
+                         [](const auto& kind) { return std::string(op_kind_name(kind.param)); });
 
 TEST_P(RankThatThrows, EndsTheRunWithItsRankStepAndOp) {
   std::uint64_t seed = 0;
   for (int stage = 0; stage < 4; ++stage) {
-    if (ops_of(plan_of_stage(stage), GetParam()).empty()) continue;
+    if (ops_of(plan_of(0, stage), GetParam()).empty()) continue;
     for (int rank = 0; rank < world; ++rank)
       for (int i = 0; i < rounds(2, 1); ++i, ++seed)
         if (!testing::sanitized || (stage + rank) % 3 == 0)
@@ -212,8 +211,8 @@ TEST_F(RanksFailure, OfATransferNamesTheRankWhoseItWasAndTheDrivesReason) {
 }
 
 TEST_F(RanksFailure, ToFindItsDataEndsTheRun) {
-  expect_clear_for_each_rank([](RunConfig& c) { c.dataset = {c.dataset.front().string() + ".gone"}; },
-                             ".gone");
+  expect_clear_for_each_rank(
+      [](RunConfig& c) { c.dataset = {c.dataset.front().string() + ".gone"}; }, ".gone");
 }
 
 TEST_F(RanksFailure, ToLoadItsWeightsEndsTheRun) {

@@ -13,6 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+PlannedRun plan_with(const RunConfig& config, int rank, const TierLimits& limits) {
+  const RankPlace place{rank, config.world, rank, config.world};
+  return plan_run(config, Purpose::train, read_topology(), place, limits);
+}
+
+TierLimits limits_of(const RunConfig& config) {
+  return rank_limits(config, Purpose::train, read_topology(), config.world);
+}
+
 // A run of all ranks, from plans to exported weights.
 class RanksRun {
  public:
@@ -24,7 +33,7 @@ class RanksRun {
     config_.output_dir = fresh_folder("ranks");
     if (config_.offload.nvme_paths.empty())
       config_.offload.nvme_paths = {config_.output_dir.string()};
-    limits_ = rank_limits(config_, Purpose::train, topology_, config_.world);
+    limits_ = limits_of(config_);
     result_.ranks.resize(static_cast<std::size_t>(config_.world));
   }
   ~RanksRun() {
@@ -44,10 +53,6 @@ class RanksRun {
  private:
   fs::path exported() const { return config_.output_dir / "export"; }
 
-  PlannedRun planned(int rank) const {
-    const RankPlace place{rank, config_.world, rank, config_.world};
-    return plan_run(config_, Purpose::train, topology_, place, limits_);
-  }
   RankSetup setup(int rank) const {
     RankSetup setup;
     setup.rank = rank;
@@ -64,7 +69,7 @@ class RanksRun {
   void train_rank(RankLinks& links) {
     const int rank = links.control->rank();
     const RankSetup setup = this->setup(rank);
-    Session session(setup.config, planned(rank),
+    Session session(setup.config, plan_with(config_, rank, limits_),
                     {setup.executor, make_engine_, setup.make_device, &links});
     const auto progress = this->progress(rank);
     Trainer trainer(setup.config, session, progress.get());
@@ -80,9 +85,8 @@ class RanksRun {
   RunConfig config_;
   const RanksOptions options_;
   const EngineFactory make_engine_;
-  const Topology topology_ = read_topology();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> quiet_;
-  TierLimits limits_;
+  TierLimits limits_;  // the same for all ranks
   RanksOutcome result_;
 };
 
@@ -92,6 +96,10 @@ RunConfig of_ranks(RunConfig config, int world, int stage) {
   config.ranks = config.world = world;
   config.zero_stage = stage;
   return config;
+}
+
+PlannedRun plan_of_rank(const RunConfig& config, int rank) {
+  return plan_with(config, rank, limits_of(config));
 }
 
 RanksOutcome train_on_ranks(const RunConfig& config, const RanksOptions& options) {

@@ -45,6 +45,9 @@ struct RanksOutcome {
 // The config for so many ranks, threads of one process.
 RunConfig of_ranks(RunConfig config, int world, int stage);
 
+// Plans the part of one rank on this machine.
+PlannedRun plan_of_rank(const RunConfig& config, int rank);
+
 // One run of config.world ranks in a folder of its own. Throws what run_ranks() throws.
 RanksOutcome train_on_ranks(const RunConfig& config, const RanksOptions& options = {});
 

@@ -95,14 +95,14 @@ class Ranks : public ::testing::TestWithParam<std::tuple<int, NamedModel>> {
   const Outcome plain_ = plain();
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Worlds, Ranks,
-    ::testing::Combine(::testing::Values(1, 2, 3, 4, 8),
-                       ::testing::Values(NamedModel{"Tied", tied_files},
-                                         NamedModel{"OddSizes", odd_files})),
-    [](const auto& chosen) {
-      return std::to_string(std::get<0>(chosen.param)) + std::get<1>(chosen.param).name;
-    });
+INSTANTIATE_TEST_SUITE_P(Worlds, Ranks,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 8),
+                                            ::testing::Values(NamedModel{"Tied", tied_files},
+                                                              NamedModel{"OddSizes", odd_files})),
+                         [](const auto& chosen) {
+                           return std::to_string(std::get<0>(chosen.param)) +
+                                  std::get<1>(chosen.param).name;
+                         });
 
 TEST_P(Ranks, TrainToTheSameBitsInEachStageWithEverythingInOneTier) {
   for (int stage = 0; stage < num_stages; ++stage) {

@@ -25,7 +25,8 @@ using testing::train_on_ranks;
 
 const fs::path golden_folder = fs::path(STRATA_SOURCE_DIR) / "tests/golden";
 constexpr std::int64_t documents_per_step = 8;
-constexpr double loss_tolerance = 2e-6, norm_tolerance = 1e-5, weights_tolerance = 2e-5;  // relative
+constexpr double loss_tolerance = 2e-6, norm_tolerance = 1e-5,
+                 weights_tolerance = 2e-5;  // relative
 
 std::vector<float> read_tensor(const SafetensorsReader& file, const std::string& name) {
   const TensorEntry* entry = file.find(name);
@@ -135,16 +136,17 @@ class Transformers : public ::testing::TestWithParam<std::tuple<const char*, Spl
                                    (std::string(std::get<0>(GetParam())) + ".safetensors")};
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Runs, Transformers,
-    ::testing::Combine(::testing::Values("tied", "qwen2"),
-                       ::testing::Values(Split{1, 3, 4}, Split{2, 3, 2}, Split{2, 0, 4},
-                                         Split{2, 1, 1}, Split{4, 2, 1}, Split{8, 3, 1})),
-    [](const auto& chosen) {
-      const Split& split = std::get<1>(chosen.param);
-      return std::string(std::get<0>(chosen.param)) + "With" + std::to_string(split.world) +
-             "RanksInStage" + std::to_string(split.stage);
-    });
+INSTANTIATE_TEST_SUITE_P(Runs, Transformers,
+                         ::testing::Combine(::testing::Values("tied", "qwen2"),
+                                            ::testing::Values(Split{1, 3, 4}, Split{2, 3, 2},
+                                                              Split{2, 0, 4}, Split{2, 1, 1},
+                                                              Split{4, 2, 1}, Split{8, 3, 1})),
+                         [](const auto& chosen) {
+                           const Split& split = std::get<1>(chosen.param);
+                           return std::string(std::get<0>(chosen.param)) + "With" +
+                                  std::to_string(split.world) + "RanksInStage" +
+                                  std::to_string(split.stage);
+                         });
 
 TEST_P(Transformers, IsFollowedStepByStepToTheSameWeights) {
   const Outcome outcome = train_on_ranks(config()).outcome;
