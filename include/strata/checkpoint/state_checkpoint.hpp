@@ -1,0 +1,153 @@
+#pragma once
+// A state checkpoint is a folder with everything a run needs to go on: the state's vectors, one per
+// role and block, whole and without padding, so that it does not matter on which tiers, in which
+// tiles, on how many ranks and at which ZeRO stage they lived; and a note of where the run stood.
+//
+// Folder "checkpoint-<step>": checkpoint.json says what there is, with a checksum of itself; a file
+// per vector holds its bytes. Each vector is covered exactly by pieces, as they were written, each
+// with its XXH3: a reader reads whole pieces and believes nothing that does not match.
+//
+// Life. Written as "checkpoint-<step>.partial", synced, read back and verified, then renamed by the
+// committing process, and its parent synced: a folder without the ending is whole. Removed by
+// renaming to "checkpoint-<step>.removing" first. Whatever dies in between, the next start finds
+// only whole ones, and clears away the rest. Everything goes through an IoEngine and its
+// FileSystem, so that it is tested on a disk that loses power at every operation.
+//
+// Formats: docs/design/checkpoints.md. Folders are hostile until checked.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strata/core/dtype.hpp"
+#include "strata/io/io_engine.hpp"
+#include "strata/program/program.hpp"
+
+namespace strata {
+
+// The vector of one role of one block. Elements lie in order; q8 as regions of norm_chunk_elements
+// each (core/block_q8.hpp), the last one shorter.
+struct StateVector {
+  Role role = Role::master;  // weight, master (f32, also where a run splits it), moment1, moment2
+  std::string block;         // its name: "layers.3"
+  DType dtype = DType::f32;
+  std::int64_t count = 0;
+  bool operator==(const StateVector&) const = default;
+};
+std::string state_vector_name(const StateVector& vector);  // "master/layers.3"
+// Bytes of elements [0, count), and where element `first` (a multiple of norm_chunk_elements, or
+// the end) begins.
+std::uint64_t state_vector_bytes(const StateVector& vector);
+std::uint64_t state_vector_offset(const StateVector& vector, std::int64_t first);
+
+// Where the run stood: what it needs to go on beside the vectors.
+struct RunNote {
+  std::int64_t step = 0;             // steps done
+  std::int64_t updates_applied = 0;  // of them
+  std::int64_t skipped_steps = 0;
+  std::int64_t micro_batches_seen = 0;  // of all ranks together: the data position
+  std::int64_t rows_per_micro_batch = 0, sequence_length = 0;
+  std::uint64_t data_seed = 0, seed = 0;
+  std::string data_fingerprint;   // of the token shards, in order
+  std::string model_fingerprint;  // of names and shapes of the model's tensors
+  std::string config;             // the resolved config, YAML
+  bool operator==(const RunNote&) const = default;
+};
+
+struct CheckpointInfo {
+  std::string path;
+  RunNote note;
+  std::vector<StateVector> vectors;
+  std::uint64_t bytes = 0;  // of all files
+  std::string strata_version;
+};
+
+// One contiguous part of a vector as it lies on disk.
+struct StatePiece {
+  int vector = 0;  // index
+  std::int64_t first = 0, count = 0;
+  std::uint64_t checksum = 0;
+};
+
+// Writes a checkpoint. Several processes may each have a writer of one folder on a file system they
+// share: each writes other pieces; one of them commits all. Thread contract: write() from any
+// thread, the rest from one.
+class CheckpointWriter {
+ public:
+  // `creates`: makes the partial folder (an old one of that name is removed first); a process that
+  // does not create waits for nobody: the caller sees that it is there. Throws SystemError before
+  // anything is written when `vectors` do not fit on the disk.
+  static std::unique_ptr<CheckpointWriter> open(IoEngine& engine, const std::string& directory,
+                                                std::int64_t step, std::vector<StateVector> vectors,
+                                                bool creates);
+  virtual ~CheckpointWriter() = default;  // without commit() by the creator: removes what is there
+
+  // Bytes and alignment that the memory given to write() must have: bytes past the piece's own, up
+  // to the alignment, are overwritten with zeros by the writer when the piece ends its vector.
+  virtual std::uint64_t alignment() const = 0;
+  // Starts writing a piece: `first` is a multiple of norm_chunk_elements. `memory` holds its bytes
+  // and room up to the alignment, stays alive until completion, and is hashed on the calling
+  // thread. A transfer whose offset or length is not aligned is made through a bounce buffer. Two
+  // pieces that touch one aligned block must not be written at the same time.
+  virtual void write(int vector, std::int64_t first, std::int64_t count,
+                     std::span<std::byte> memory, IoCompletion& completion) = 0;
+  // Waits for the writes, syncs the files, returns what this writer wrote. Throws the first
+  // failure.
+  virtual std::vector<StatePiece> finish() = 0;
+  // By the creator, with the pieces of all writers, its own included: checks that they cover every
+  // vector exactly, reads all back and verifies, writes checkpoint.json, syncs and renames. Throws;
+  // then there is no new checkpoint, and what stood before stands.
+  virtual void commit(const std::vector<StatePiece>& all, const RunNote& note) = 0;
+};
+
+// Thread contract: read() and verify() from any thread.
+class CheckpointReader {
+ public:
+  // Throws FormatError (not a checkpoint, damaged, another format version: says which is needed).
+  static std::unique_ptr<CheckpointReader> open(IoEngine& engine, const std::string& path);
+  virtual ~CheckpointReader() = default;
+  virtual const CheckpointInfo& info() const = 0;
+  virtual std::optional<int> find(Role role, std::string_view block) const = 0;
+  virtual const std::vector<StatePiece>& pieces() const = 0;
+  // Elements [first, first + count) of a vector in its own dtype (`first` and the end multiples of
+  // norm_chunk_elements, or the vector's end). Verifies every piece that it touches. Throws
+  // FormatError that names vector, elements and file.
+  virtual void read(int vector, std::int64_t first, std::int64_t count,
+                    std::span<std::byte> target) const = 0;
+  // Every piece; what is wrong, a sentence each. `progress` is told the bytes done.
+  virtual std::vector<std::string> verify(
+      const std::function<void(std::uint64_t bytes)>& progress = {}) const = 0;
+};
+
+// --- The checkpoints of one output folder
+
+struct CheckpointEntry {
+  std::int64_t step = 0;
+  std::string path;
+};
+std::vector<CheckpointEntry> list_checkpoints(FileSystem& files, const std::string& directory);
+// Removes what runs that died left behind: partial and removing folders. Returns their names.
+// Whoever calls it owns the folder (OutputOwner).
+std::vector<std::string> clear_unfinished_checkpoints(FileSystem& files,
+                                                      const std::string& directory);
+void remove_checkpoint(FileSystem& files, const std::string& path);
+// All but the last `keep`, oldest first; never one newer than `verified_step`, which is the last
+// that is known to be whole.
+void remove_old_checkpoints(FileSystem& files, const std::string& directory, std::int64_t keep,
+                            std::int64_t verified_step);
+
+// The one run that writes to an output folder. Held until destroyed; a process that dies gives it
+// up.
+class OutputOwner {
+ public:
+  // Throws ConfigError naming the run that has it: pid, host, since when.
+  static std::unique_ptr<OutputOwner> take(FileSystem& files, const std::string& directory);
+  virtual ~OutputOwner() = default;
+};
+
+}  // namespace strata
