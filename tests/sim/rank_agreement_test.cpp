@@ -70,7 +70,7 @@ class StopInStep {
 
 TEST(Ranks, StopAfterTheSameStepWhenOneIsAskedTo) {
   for (const int world : {2, 3})
-    for (int asked = 0; asked < world; ++asked) {
+    for (int asked = 0; asked < rounds(world, world - 1); ++asked) {
       RunConfig config = constant_rate_config(world);
       StopInStep stop(asked, 4);
       const RanksOutcome stopped = train_on_ranks(config, stop.options());
@@ -146,7 +146,7 @@ class RanksWithANonFiniteGradient : public ::testing::TestWithParam<int> {
     return config;
   }
 };
-INSTANTIATE_TEST_SUITE_P(InStage, RanksWithANonFiniteGradient, ::testing::Values(0, 1, 2, 3),
+INSTANTIATE_TEST_SUITE_P(InStage, RanksWithANonFiniteGradient, ::testing::Range(rounds(0, 2), 4),
                          [](const auto& stage) { return std::to_string(stage.param); });
 
 TEST_P(RanksWithANonFiniteGradient, AllSkipTheSameStep) {

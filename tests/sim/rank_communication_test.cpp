@@ -41,7 +41,7 @@ void expect_planned_exchange(const RunConfig& config, const std::string& what) {
 
 TEST(RanksExchange, ThePlansBytesInEachStepWhateverTheStageAndPlacement) {
   for (const int world : {2, 3, 5})
-    for (int stage = 0; stage < 4; ++stage)
+    for (int stage = rounds(0, 2); stage < 4; ++stage)
       for (int i = 0; i < rounds(3, 1); ++i) {
         const auto seed = static_cast<std::uint64_t>(100 * world + 10 * stage + i);
         RunConfig config = of_ranks(short_run(), world, stage);

@@ -84,6 +84,7 @@ TEST(RankMemory, IsPlannedAsTheFormulaSaysForEachStageWorldAndPlacement) {
   for (const TrainingFiles* of : {&files(), &odd_files()})
     for (const int world : {1, 2, 3, 5, 8})
       for (int stage = 0; stage < 4; ++stage) {
+        if (testing::sanitized && world % 3 != stage) continue;
         RunConfig config = of_ranks(short_run(*of), world, stage);
         expect_planned_as_the_formula(config, world - 1);
         place_ranks_randomly(config, static_cast<std::uint64_t>(10 * world + stage));

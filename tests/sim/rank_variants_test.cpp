@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "sim/rank_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
@@ -48,6 +49,12 @@ constexpr State states[] = {
     {"SplitWithQ8Moments", true, MasterFormat::split, DType::q8},
     {"Bf16Moments", true, MasterFormat::f32, DType::bf16},
 };
+
+// Under a sanitizer, the one with most parts.
+std::vector<State> tested_states() {
+  if (testing::sanitized) return {states[2]};
+  return {std::begin(states), std::end(states)};
+}
 
 struct Variant {
   const char* name;
@@ -115,7 +122,7 @@ class RanksVariant : public ::testing::TestWithParam<std::tuple<State, Variant>>
 };
 
 INSTANTIATE_TEST_SUITE_P(All, RanksVariant,
-                         ::testing::Combine(::testing::ValuesIn(states),
+                         ::testing::Combine(::testing::ValuesIn(tested_states()),
                                             ::testing::ValuesIn(variants)),
                          [](const auto& chosen) {
                            return std::string(std::get<0>(chosen.param).name) +
@@ -124,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(All, RanksVariant,
 
 TEST_P(RanksVariant, GivesThePlainBitsInEachStage) {
   for (const auto& [world, stage] : worlds_and_stages)
-    if (!testing::sanitized || stage != 1) expect_plain_bits(world, stage, {});
+    if (!testing::sanitized || world + stage == 5) expect_plain_bits(world, stage, {});
 }
 
 TEST_P(RanksVariant, GivesThePlainBitsInAnyLegalOrder) {
