@@ -14,7 +14,7 @@ struct Launch {
   std::string source = {};            // "torchrun", "Open MPI", "Slurm"; empty: started alone
   std::string address = "127.0.0.1";  // where process 0 is to be reached: MASTER_ADDR
   std::uint16_t port = 0;             // MASTER_PORT; 0: not told
-  std::string job = {};               // what the launcher calls it, on all processes; empty: not told
+  std::string job = {};  // what the launcher calls it, on all processes; empty: not told
 
   bool is_alone() const { return num_processes == 1; }
 };

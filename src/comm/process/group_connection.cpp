@@ -17,7 +17,8 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-constexpr double finish_s = 1;
+// While finishing: for the other end to take a message, and then to close.
+constexpr double take_s = 10, close_s = 1;
 
 std::string peer_address(const tcp::socket& socket) {
   boost::system::error_code error;
@@ -77,9 +78,14 @@ void GroupConnection::set_limit(double limit_s, const std::string& why) {
 void GroupConnection::finish() {
   if (!is_open_ || is_finishing_) return;
   is_finishing_ = true;
-  set_limit(finish_s, "");
+  set_limit(take_s, "");
+  if (unsent_.empty()) shut();
+}
+
+void GroupConnection::shut() {
+  set_limit(close_s, "");
   ErrorCode ignored;
-  if (unsent_.empty()) socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  socket_.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
 void GroupConnection::close() {
@@ -139,11 +145,9 @@ void GroupConnection::on_written(const ErrorCode& error) {
     return unsent_.clear();
   }
   unsent_.pop_front();
-  ErrorCode ignored;
-  if (!unsent_.empty())
-    write();
-  else if (is_finishing_)
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+  if (is_finishing_) set_limit(take_s, "");
+  if (!unsent_.empty()) return write();
+  if (is_finishing_) shut();
 }
 
 }  // namespace strata

@@ -54,9 +54,9 @@ class GroupConnection : public std::enable_shared_from_this<GroupConnection> {
   void set_limit(double limit_s, const std::string& why);
   void lift_limit() { limit_.cancel(); }
 
-  // What was sent still goes out; nothing that comes is heard. Then the connection ends, at the
-  // latest in a second. Not closed at once: a closed connection to which something still comes
-  // loses what is on its way to the other end.
+  // What was sent still goes out; nothing that comes is heard. Then the connection ends: when the
+  // other end closes it or takes nothing any more. Not closed at once: a closed connection to which
+  // something still comes loses what is on its way to the other end.
   void finish();
   void close();  // Now.
 
@@ -67,6 +67,7 @@ class GroupConnection : public std::enable_shared_from_this<GroupConnection> {
   void on_read(const ErrorCode& error, std::size_t bytes);
   void take_messages();
   void write();
+  void shut();
   void on_written(const ErrorCode& error);
   void end(const std::string& why);
 
