@@ -34,8 +34,7 @@ void ToyRank::initialise() {
     for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile)
       state_->write(shard.id, tile, [&](std::span<std::byte> bytes) {
         auto* values = reinterpret_cast<float*>(bytes.data());
-        const std::int64_t begin =
-            program_.place_begin(shard.id, program_.place(shard.id, tile));
+        const std::int64_t begin = program_.place_begin(shard.id, program_.place(shard.id, tile));
         for (std::int64_t i = 0; i < program_.tile_count(shard.id, tile); ++i)
           values[i] = initial_value(program_, shard, begin + i);
       });
