@@ -47,6 +47,7 @@ class ToyRank {
  private:
   void make_store(IoEngine& engine);
   void initialise();
+  void initialise(const Shard& shard, int tile);
   void evaluate(std::int64_t step, const ToyRunOptions& options, Trajectory& trajectory);
   std::vector<std::vector<std::byte>> weights();
 

@@ -85,7 +85,7 @@ TEST_P(Ranks, GiveThePlainBitsInManyLegalOrders) {
     const ToyRanks ranks(shape_of(GetParam(), stage), random_policy(7));
     const Trajectory expected = ranks.plainly(options);
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(3, 1)); ++seed) {
-      options.executor = {ExecutionMode::seeded, seed, Poison::on};
+      options.executor = {ExecutionMode::seeded, seed, seed % 2 == 0 ? Poison::on : Poison::off};
       expect_same(expected, trained(ranks, options, seed), "order " + std::to_string(seed));
     }
   }
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, RankSchedules,
 // Groups of micro-batches, tied and kept layers, both kinds of update in all three orders, and
 // updates that pass through the device.
 TEST_P(RankSchedules, GiveThePlainBitsForRandomShapes) {
-  const auto count = static_cast<std::uint64_t>(rounds(16, 5));
+  const auto count = static_cast<std::uint64_t>(rounds(12, 5));
   const std::uint64_t first = static_cast<std::uint64_t>(GetParam()) * count;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const ToyShape shape = random_shape(seed);
