@@ -91,6 +91,21 @@ TEST_P(Ranks, GiveThePlainBitsInManyLegalOrders) {
   }
 }
 
+// Rounded once per sum over the ranks: there the plain run's bits are others.
+TEST_P(Ranks, GiveTheSameBitsInEveryStageWithContributionsInBf16) {
+  const auto of_stage = [](int stage) {
+    ToyShape shape = shape_of(GetParam(), stage);
+    shape.contribution_dtype = DType::bf16;
+    ToyRunOptions options{.steps = 3, .evaluate_every = 2};
+    const auto seed = static_cast<std::uint64_t>(stage);
+    options.executor = {mode_of(seed), seed, Poison::on};
+    return trained(ToyRanks(shape, random_policy(seed)), options, seed);
+  };
+  const Trajectory expected = of_stage(0);
+  for (int stage = 1; stage < 4; ++stage)
+    expect_same(expected, of_stage(stage), "stage " + std::to_string(stage));
+}
+
 // Bytes that one run of the schedule exchanges.
 std::uint64_t planned_bytes(const Plan& plan, std::string_view schedule) {
   std::uint64_t bytes = 0;
