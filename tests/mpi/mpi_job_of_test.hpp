@@ -1,24 +1,26 @@
 #pragma once
-// The MpiJob of a test process: all tests share it, since MPI starts once in a process.
+// The MpiJob of a test process, which all its tests share, since MPI starts once in a process.
+// Every process runs the same tests in the same order. Thread contract: the main thread.
 
-#include <string>
-#include <vector>
+#include <functional>
+#include <memory>
 
 #include "strata/comm/mpi.hpp"
 
-namespace strata {
+namespace strata::testing {
 
 class MpiJobOfTest {
  public:
   static void start();
-  // Waits for the ranks of the other processes too. A test that makes ranks fail leaves a job that
-  // does not end MPI; as all processes live, it can be ended after all.
+  // Jobs that were made to fail keep MpiJob from ending MPI. Here all processes live, so it can
+  // be ended after all, as mpirun wants it.
   static void end();
   static MpiJob& job();
-  static int process();
-  static int num_processes();
-  // Joins the processes anew: a group that has failed is of no more use.
-  static std::unique_ptr<ProcessGroup> join();
+  static const Launch& launch();
 };
 
-}  // namespace strata
+// Joins the processes and runs `body` for each rank of this one on a thread of its own.
+void run_mpi_ranks(int ranks_per_process, const CommOptions& options,
+                   const std::function<void(RankLinks)>& body);
+
+}  // namespace strata::testing
