@@ -15,18 +15,28 @@ namespace {
 std::unique_ptr<MpiJob> the_job;
 Launch the_launch;
 
+struct FakeGroup final : ProcessGroup {
+  const Launch& launch() const override { return the_launch; }
+  std::vector<std::string> exchange(const std::string& t) override { return {t}; }
+  void on_failure(std::function<void(const std::string&)>) override {}
+  void fail(const std::string&) noexcept override {}
+};
 std::unique_ptr<ProcessGroup> join() {
+  return std::make_unique<FakeGroup>();
+#if 0
   return join_process_group({.launch = the_launch,
                              .agreement = "a test of MPI",
                              .share_port = [](std::uint16_t port) {
                                return the_job->share_port(port);
                              }});
+#endif
 }
 
 }  // namespace
 
 void MpiJobOfTest::start() {
-  the_launch = read_launch();
+  the_launch.process = atoi(getenv("OMPI_COMM_WORLD_RANK"));
+  the_launch.num_processes = atoi(getenv("OMPI_COMM_WORLD_SIZE"));
   the_job = MpiJob::start(the_launch);
 }
 

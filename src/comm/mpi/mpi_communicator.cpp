@@ -1,11 +1,11 @@
 #include "mpi_communicator.hpp"
 
 #include <atomic>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "chunked_sum.hpp"
+#include "comm/bulk_copy.hpp"
 #include "strata/core/error.hpp"
 #include "strata/device/device.hpp"
 
@@ -67,8 +67,7 @@ void MpiCommunicator::all_gather(TensorView shard, TensorView gathered, Stream& 
   meet({.count = shard.count(), .kind = Collective::all_gather, .dtype = shard.dtype}, stream);
   cut_evenly(gathered.count());
   const TensorView own = gathered.slice(rank() * shard.count(), {shard.count()});
-  if (own.data != shard.data && shard.count() > 0)
-    std::memcpy(own.data, shard.data, static_cast<std::size_t>(shard.bytes()));
+  bulk_copy(own.as<std::byte>(), shard.as<std::byte>(), static_cast<std::size_t>(shard.bytes()));
   gather_parts(gathered);
   count_exchanged(shard);
 }

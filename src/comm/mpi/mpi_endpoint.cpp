@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "strata/core/error.hpp"
@@ -87,7 +88,7 @@ void MpiEndpoint::take_header(int from) {
   const CallHeader& header = calls_[as_index(from)] = taken_[as_index(from)];
   if (!header.is_leaving) return;
   world_->fail(fmt::format("rank {} has left, rank {} waits for it in {}", from, rank_,
-                           collective_name(calls_[as_index(rank_)].kind)));
+                           describe(calls_[as_index(rank_)])));
   throw_failure();
 }
 
@@ -131,29 +132,28 @@ void MpiEndpoint::wait(Transfers& transfers, const OnDone& on_done) {
 void MpiEndpoint::check_lateness(double waited_s, const Transfers& transfers) {
   const CommOptions& options = world_->options();
   const CallHeader& call = calls_[as_index(rank_)];
-  const bool is_meeting = phase_ == Phase::meeting;
+  const char* come = phase_ == Phase::meeting ? "come to" : "go on with";
   if (waited_s >= options.late_s && !std::exchange(is_late_told_, true)) {
-    world_->tell_late(
-        line_, call.sequence,
-        fmt::format("{} has not {} {} for {} s", late_ranks(transfers),
-                    is_meeting ? "come to" : "gone on with", describe(call), options.late_s));
+    const char* have_come = phase_ == Phase::meeting ? "come to" : "gone on with";
+    world_->tell_late(line_, call.sequence,
+                      fmt::format("{} {} {} for {:.3g} s",
+                                  late_ranks(transfers, " has not", " have not"), have_come,
+                                  describe(call), waited_s));
   }
   if (waited_s < options.timeout_s) return;
-  world_->fail(fmt::format("{} did not {} {} within {} s", late_ranks(transfers),
-                           is_meeting ? "come to" : "go on with", collective_name(call.kind),
-                           options.timeout_s));
+  world_->fail(fmt::format("{} did not {} {} within {} s", late_ranks(transfers, "", ""), come,
+                           describe(call), options.timeout_s));
   throw_failure();
 }
 
-std::string MpiEndpoint::late_ranks(const Transfers& transfers) const {
+std::string MpiEndpoint::late_ranks(const Transfers& transfers, std::string_view one,
+                                    std::string_view many) const {
+  std::set<int> late;
+  for (std::size_t i = 0; i < transfers.requests.size(); ++i)
+    if (transfers.requests[i] != MPI_REQUEST_NULL) late.insert(transfers.peers[i]);
   std::string names;
-  for (int peer = 0; peer < num_ranks(); ++peer) {
-    bool is_late = false;
-    for (std::size_t i = 0; i < transfers.requests.size(); ++i)
-      is_late |= transfers.peers[i] == peer && transfers.requests[i] != MPI_REQUEST_NULL;
-    if (is_late) names += fmt::format("{}rank {}", names.empty() ? "" : ", ", peer);
-  }
-  return names;
+  for (int peer : late) names += fmt::format("{}rank {}", names.empty() ? "" : ", ", peer);
+  return names + std::string(late.size() == 1 ? one : many);
 }
 
 void MpiEndpoint::leave() noexcept {

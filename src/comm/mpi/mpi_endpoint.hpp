@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "call_header.hpp"
@@ -57,7 +58,8 @@ class MpiEndpoint {
   template <typename OnDone>
   void wait(Transfers& transfers, const OnDone& on_done);
   void check_lateness(double waited_s, const Transfers& transfers);
-  std::string late_ranks(const Transfers& transfers) const;
+  std::string late_ranks(const Transfers& transfers, std::string_view one,
+                         std::string_view many) const;
   [[noreturn]] void throw_failure();
 
   // Constant after construction.
