@@ -60,8 +60,8 @@ template <typename T>
 void append_sums(Communicator& comm, Bytes& bytes) {
   LazyStream stream;
   for (const std::size_t count : {std::size_t{1}, std::size_t{999}, long_part}) {
-    std::vector<T> full = values_of<T>(
-        comm.rank(), count * static_cast<std::size_t>(comm.world()), 1, ValueKind::special);
+    std::vector<T> full = values_of<T>(comm.rank(), count * static_cast<std::size_t>(comm.world()),
+                                       1, ValueKind::special);
     std::vector<T> shard(count), gathered(full.size());
     comm.reduce_scatter(view_of(full), view_of(shard), stream);
     comm.all_gather(view_of(shard), view_of(gathered), stream);

@@ -135,10 +135,10 @@ void MpiEndpoint::check_lateness(double waited_s, const Transfers& transfers) {
   const char* come = phase_ == Phase::meeting ? "come to" : "go on with";
   if (waited_s >= options.late_s && !std::exchange(is_late_told_, true)) {
     const char* have_come = phase_ == Phase::meeting ? "come to" : "gone on with";
-    world_->tell_late(line_, call.sequence,
-                      fmt::format("{} {} {} for {:.3g} s",
-                                  late_ranks(transfers, " has not", " have not"), have_come,
-                                  describe(call), waited_s));
+    world_->tell_late(
+        line_, call.sequence,
+        fmt::format("{} {} {} for {:.3g} s", late_ranks(transfers, " has not", " have not"),
+                    have_come, describe(call), waited_s));
   }
   if (waited_s < options.timeout_s) return;
   world_->fail(fmt::format("{} did not {} {} within {} s", late_ranks(transfers, "", ""), come,

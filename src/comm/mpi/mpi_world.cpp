@@ -14,6 +14,9 @@ namespace {
 // MPI may notice a dead process before the process group, which knows its name.
 constexpr auto cause_patience = std::chrono::seconds(3);
 
+// What MPI still gets to do after a failure.
+constexpr auto soon = std::chrono::milliseconds(250);
+
 std::string text_of(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text = {};
   int length = 0;
@@ -55,12 +58,16 @@ bool MpiWorld::enter(const char* what, const Call& call) {
   int code = MPI_SUCCESS;
   {
     const std::shared_lock lock(gate_);
-    if (has_failed()) return false;
+    if (is_closed()) return false;
     code = call();
   }
   if (code == MPI_SUCCESS) return true;
   fail_with_code(what, code);
   return false;
+}
+
+bool MpiWorld::is_closed() const {
+  return has_failed() && std::chrono::steady_clock::now() >= closes_at_;
 }
 
 bool MpiWorld::start_send(const MessageAddress& address, std::span<const std::byte> bytes,
@@ -95,6 +102,7 @@ bool MpiWorld::keep_reason(const std::string& reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (has_failed()) return false;
   failure_ = reason;
+  closes_at_ = std::chrono::steady_clock::now() + soon;
   has_failed_.store(true, std::memory_order_release);
   return true;
 }
@@ -114,6 +122,7 @@ void MpiWorld::fail_with_code(const char* what, int code) {
 
 void MpiWorld::stand_still() {
   ensure(has_failed());
+  std::this_thread::sleep_until(closes_at_);
   const std::unique_lock lock(gate_);
 }
 

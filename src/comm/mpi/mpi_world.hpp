@@ -3,12 +3,15 @@
 // failed, and the only way into MPI.
 //
 // MPI stands still after a failure. A message that waits for a dead process never ends, and it
-// names memory of a rank: a slab, a pinned buffer. So no call here blocks; once the job has failed
-// none enters MPI; and stand_still() returns when none is inside. Open MPI moves bytes only within
-// its calls (its own threads carry no data), so from then on it reads and writes no memory of a
-// rank, which may be freed; requests that are not complete are left as they are, and MPI is never
-// finalized. What MPI is given before the next call needs it (headers) lies in memory that the
-// MpiJob owns.
+// names memory of a rank: a slab, a pinned buffer. So no call here blocks; soon after the job has
+// failed none enters MPI; and stand_still() returns when that is so and none is inside. Open MPI
+// moves bytes only within its calls (its own threads carry no data), so from then on it reads and
+// writes no memory of a rank, which may be freed; requests that are not complete are left as they
+// are, and MPI is never finalized. What MPI is given before the next call needs it (headers) lies
+// in memory that the MpiJob owns.
+//
+// "Soon" lets a collective that all ranks have come to end well on all, so that a rank which is
+// first to fail in the next one does not make the others fail in this.
 //
 // Thread contract: any thread.
 
@@ -16,6 +19,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -49,7 +53,7 @@ class MpiWorld {
   int ranks_per_process() const { return ranks_per_process_; }
   const CommOptions& options() const { return options_; }
 
-  // False when the job has failed; then nothing was begun or found.
+  // False when the job has failed, and soon is over; then nothing was begun or found.
   bool start_send(const MessageAddress& address, std::span<const std::byte> bytes,
                   MPI_Request& request);
   bool start_receive(const MessageAddress& address, std::span<std::byte> bytes,
@@ -62,7 +66,7 @@ class MpiWorld {
   std::string failure() const;                       // the first reason
   void fail(const std::string& reason) noexcept;     // of a rank of this process
   void hear_of(const std::string& reason) noexcept;  // of another process
-  void stand_still();
+  void stand_still();                                // After a failure only.
 
   // The first of this process's ranks that waits for a call tells.
   void tell_late(MpiLine line, std::uint64_t sequence, const std::string& text);
@@ -71,6 +75,7 @@ class MpiWorld {
   template <typename Call>
   bool enter(const char* what, const Call& call);
   void fail_with_code(const char* what, int code);
+  bool is_closed() const;
   bool keep_reason(const std::string& reason) noexcept;
   int process_of(int rank) const { return rank / ranks_per_process_; }
   int tag(const MessageAddress& address) const;
@@ -85,7 +90,8 @@ class MpiWorld {
   std::atomic<bool> has_failed_ = false;
   std::array<std::atomic<std::uint64_t>, 2> told_late_ = {};  // by line: sequence + 1
   mutable std::mutex mutex_;
-  std::string failure_;  // guarded by mutex_
+  std::string failure_;                              // guarded by mutex_
+  std::chrono::steady_clock::time_point closes_at_;  // constant once has_failed_
 };
 
 }  // namespace strata
