@@ -8,6 +8,7 @@
 
 #include "strata/comm/launch.hpp"
 #include "strata/comm/process_group.hpp"
+#include "strata/core/error.hpp"
 
 namespace strata::testing {
 namespace {
@@ -15,28 +16,26 @@ namespace {
 std::unique_ptr<MpiJob> the_job;
 Launch the_launch;
 
-struct FakeGroup final : ProcessGroup {
-  const Launch& launch() const override { return the_launch; }
-  std::vector<std::string> exchange(const std::string& t) override { return {t}; }
-  void on_failure(std::function<void(const std::string&)>) override {}
-  void fail(const std::string&) noexcept override {}
-};
 std::unique_ptr<ProcessGroup> join() {
-  return std::make_unique<FakeGroup>();
-#if 0
-  return join_process_group({.launch = the_launch,
-                             .agreement = "a test of MPI",
-                             .share_port = [](std::uint16_t port) {
-                               return the_job->share_port(port);
-                             }});
-#endif
+  return join_process_group(
+      {.launch = the_launch, .agreement = "a test of MPI", .share_port = [](std::uint16_t port) {
+         return the_job->share_port(port);
+       }});
+}
+
+// A process that is done with its ranks learns that those of another fail only as long as it is in
+// their group.
+void hear_how_others_end(ProcessGroup& group) {
+  try {
+    group.exchange("done");
+  } catch (const Error&) {  // They failed, as the test wants.
+  }
 }
 
 }  // namespace
 
 void MpiJobOfTest::start() {
-  the_launch.process = atoi(getenv("OMPI_COMM_WORLD_RANK"));
-  the_launch.num_processes = atoi(getenv("OMPI_COMM_WORLD_SIZE"));
+  the_launch = read_launch();
   the_job = MpiJob::start(the_launch);
 }
 
@@ -57,6 +56,8 @@ void run_mpi_ranks(int ranks_per_process, const CommOptions& options,
   std::vector<std::jthread> threads;
   for (RankLinks& rank : ranks)
     threads.emplace_back([&body, links = std::move(rank)]() mutable { body(std::move(links)); });
+  threads.clear();
+  hear_how_others_end(*group);
 }
 
 }  // namespace strata::testing
