@@ -17,9 +17,12 @@ class MpiFaults : public ::testing::Test {
   static constexpr int ranks_per_process = 2;
 
   // Three processes, of which process 1 is odd.
-  static ProcessResult run(const std::string& how) {
-    return Process(::testing::TempDir(), {STRATA_MPI_LAUNCHER, "3", STRATA_MPI_ROUNDS, how, "1",
-                                          std::to_string(ranks_per_process)})
+  static ProcessResult run(const std::string& how,
+                           const std::map<std::string, std::string>& environment = {}) {
+    return Process(::testing::TempDir(),
+                   {STRATA_MPI_LAUNCHER, "3", STRATA_MPI_ROUNDS, how, "1",
+                    std::to_string(ranks_per_process)},
+                   {.limits = {}, .environment = environment})
         .wait();
   }
   // The line with which a rank of the odd process or of another one ended.
@@ -61,6 +64,20 @@ TEST_F(MpiFaults, EndTheOthersOfARankThatAbortsWithItsReason) {
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.err, HasSubstr(": the disk is full"));
   expect_others_to_name(": the disk is full", result);
+}
+
+// Over TCP MPI notices too, and may hold the ranks until mpirun has killed all.
+TEST_F(MpiFaults, AreToldWhereMpiNoticesThemToo) {
+  const ProcessResult result =
+      run("killed", {{"OMPI_MCA_btl", "self,tcp"}, {"OMPI_MCA_btl_tcp_if_include", "lo"}});
+  EXPECT_NE(result.exit_code, 0);
+  for (const int process : {0, 2}) {
+    const std::string teller = "process " + std::to_string(process) + " tells: process 1 (pid ";
+    const std::string end = end_of(process * ranks_per_process, result);
+    EXPECT_TRUE(result.err.find(teller) != std::string::npos ||
+                end.find("process 1 (pid ") != std::string::npos)
+        << result.err;
+  }
 }
 
 TEST(MpiLaunch, IsRefusedWithoutMpirun) {
