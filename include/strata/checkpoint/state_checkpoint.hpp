@@ -45,6 +45,9 @@ std::string state_vector_name(const StateVector& vector);  // "master/layers.3"
 std::uint64_t state_vector_bytes(const StateVector& vector);
 std::uint64_t state_vector_offset(const StateVector& vector, std::int64_t first);
 
+// Of a whole checkpoint on disk.
+std::uint64_t checkpoint_bytes(const std::vector<StateVector>& vectors, std::uint64_t alignment);
+
 // Where the run stood: what it needs to go on beside the vectors.
 struct RunNote {
   std::int64_t step = 0;             // steps done
