@@ -9,6 +9,7 @@ find_package(nlohmann_json REQUIRED)
 if(STRATA_FUZZ)
   return()
 endif()
+find_package(Boost 1.74 REQUIRED)  # Asio, from its headers alone: src/comm/process.
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 find_package(dnnl REQUIRED)
 find_package(OpenMP REQUIRED)  # oneDNN runs on it; kernels/cpu keeps it to one thread.
