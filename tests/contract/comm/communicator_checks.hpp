@@ -121,7 +121,7 @@ class CheckedCollectives {
 
 // Odd counts, around the sizes of vectors, cache lines and chunks.
 inline constexpr std::size_t odd_counts[] = {0, 1, 7, 33, 1001, 4099};
-inline constexpr std::size_t many_elements = 70001;
+inline constexpr std::size_t many_elements = 9001;
 
 inline void numbers_its_rank(RankLinks& rank) {
   EXPECT_GE(rank.data->rank(), 0);
