@@ -94,19 +94,17 @@ class Differ {
     const StateVector& counterpart = other.info().vectors[static_cast<std::size_t>(*found)];
     if (!(vector == counterpart)) {
       diff_.equal = false;
-      diff_.text += fmt::format("{}: {} {} | {} {}\n", state_vector_name(vector), vector.count,
-                                dtype_name(vector.dtype), counterpart.count,
-                                dtype_name(counterpart.dtype));
+      diff_.text +=
+          fmt::format("{}: {} {} | {} {}\n", state_vector_name(vector), vector.count,
+                      dtype_name(vector.dtype), counterpart.count, dtype_name(counterpart.dtype));
       return;
     }
     const VectorDiff apart = compare(one, index, other, *found);
     if (apart.elements == 0) return;
     diff_.equal = false;
-    diff_.text += fmt::format("{}: {} of {} elements differ{}\n", state_vector_name(vector),
-                              apart.elements, vector.count,
-                              vector.dtype == DType::q8
-                                  ? ""
-                                  : fmt::format(", by {:.3g} at most", apart.largest));
+    diff_.text += fmt::format(
+        "{}: {} of {} elements differ{}\n", state_vector_name(vector), apart.elements, vector.count,
+        vector.dtype == DType::q8 ? "" : fmt::format(", by {:.3g} at most", apart.largest));
   }
 
   CheckpointDiff diff_;

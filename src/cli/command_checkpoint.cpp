@@ -22,8 +22,6 @@ std::unique_ptr<IoEngine> make_reading_engine() { return make_io_engine("auto", 
 
 // What `list` says of one; what cannot be read is said in its place.
 std::string line_of(IoEngine& engine, const CheckpointEntry& entry) {
-  if (!engine.file_system().exists(entry.path + "/checkpoint.json"))
-    return fmt::format("{:<40} weights alone, for others to load", entry.path);
   try {
     const auto reader = CheckpointReader::open(engine, entry.path);
     const CheckpointInfo& info = reader->info();
@@ -100,8 +98,8 @@ void add_checkpoint(CLI::App& app, Action& action) {
   add(*command, "verify", "Read every byte and compare its checksum", action, options, verify)
       ->add_option("checkpoint", options->path)
       ->required();
-  CLI::App* exporting = add(*command, "export", "Write the weights as a Hugging Face folder", action,
-                            options, export_weights);
+  CLI::App* exporting = add(*command, "export", "Write the weights as a Hugging Face folder",
+                            action, options, export_weights);
   exporting->add_option("checkpoint", options->path)->required();
   exporting->add_option("target", options->target, "Folder to make")->required();
   exporting->add_option("--model", options->base,
@@ -109,9 +107,9 @@ void add_checkpoint(CLI::App& app, Action& action) {
   exporting->add_option("--dtype", options->dtype)
       ->check(CLI::IsMember({"bf16", "fp32"}))
       ->capture_default_str();
-  CLI::App* comparing = add(*command, "diff",
-                            "What differs between two checkpoints; exit status 1 if anything does",
-                            action, options, diff);
+  CLI::App* comparing =
+      add(*command, "diff", "What differs between two checkpoints; exit status 1 if anything does",
+          action, options, diff);
   comparing->add_option("checkpoint", options->path)->required();
   comparing->add_option("other", options->other)->required();
 }

@@ -205,6 +205,13 @@ std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
                                        format_bytes(demand.bytes_kept)));
 }
 
+// Whether the run writes a checkpoint even if nobody stops it.
+bool saves_surely(const RunConfig& config) {
+  const bool is_short = config.max_steps > 0 && config.max_steps < config.save_steps;
+  return config.save_strategy == SaveStrategy::epoch ||
+         (config.save_strategy == SaveStrategy::steps && !is_short);
+}
+
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
   if (!job.leads()) return;
   warn_of_missing_tokenizer(config);
@@ -251,7 +258,7 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   const auto resume = open_resume_point(config, *shared.make_engine(config.offload));
   shared.resume = resume.get();
   std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
-  if (job.leads()) check_checkpoint_space(config, runs.front());
+  if (job.leads() && saves_surely(config)) check_checkpoint_space(config, runs.front());
   print_run(config, job, runs);
   tell_resume(config, resume.get(), job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;

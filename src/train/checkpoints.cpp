@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 
 #include "strata/core/bytes.hpp"
@@ -16,17 +18,9 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t io_alignment = 4 * KiB;
-
-bool holds_state(FileSystem& files, const std::string& path) {
-  return files.exists(path + "/checkpoint.json");
-}
-
-std::string newest_with_state(FileSystem& files, const std::string& directory) {
-  std::string newest;
-  for (const CheckpointEntry& entry : list_checkpoints(files, directory))
-    if (holds_state(files, entry.path)) newest = entry.path;
-  return newest;
+std::string newest_of(FileSystem& files, const std::string& directory) {
+  const auto entries = list_checkpoints(files, directory);
+  return entries.empty() ? "" : entries.back().path;
 }
 
 void refuse_unused(const std::string& newest) {
@@ -39,11 +33,38 @@ void refuse_unused(const std::string& newest) {
 
 std::string resume_path(const RunConfig& config, FileSystem& files) {
   const std::string directory = config.output_dir.string();
-  const std::string newest =
-      files.is_directory(directory) ? newest_with_state(files, directory) : "";
+  const std::string newest = newest_of(files, directory);
   if (config.resume_from_checkpoint == "true") return newest;
   if (config.resume_from_checkpoint.empty()) refuse_unused(newest);
   return config.resume_from_checkpoint;
+}
+
+// Steps of folders "checkpoint-<step>" that are no checkpoint of state, oldest first.
+std::vector<std::int64_t> weights_saved(const RunConfig& config) {
+  std::vector<std::int64_t> steps;
+  const std::string prefix = "checkpoint-";
+  for (const auto& entry : std::filesystem::directory_iterator(config.output_dir)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || std::filesystem::exists(entry.path() / "checkpoint.json"))
+      continue;
+    std::int64_t step = 0;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data() + prefix.size(), end, step).ptr == end) steps.push_back(step);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+std::filesystem::path weights_path(const RunConfig& config, std::int64_t step) {
+  return config.output_dir / fmt::format("checkpoint-{}", step);
+}
+
+void remove_old_weights(const RunConfig& config, std::int64_t newest) {
+  std::vector<std::int64_t> steps = weights_saved(config);
+  std::erase_if(steps, [&](std::int64_t step) { return step >= newest; });
+  const auto kept = static_cast<std::size_t>(config.save_total_limit - 1);
+  for (std::size_t i = 0; i + kept < steps.size(); ++i)
+    std::filesystem::remove_all(weights_path(config, steps[i]));
 }
 
 }  // namespace
@@ -55,7 +76,7 @@ CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& ru
     demand.bytes = static_cast<std::uint64_t>(run.model->num_parameters()) *
                    static_cast<std::uint64_t>(dtype_bytes(run.program.contribution_dtype));
   else
-    demand.bytes = checkpoint_bytes(state_vectors(run), io_alignment);
+    demand.bytes = checkpoint_bytes(state_vectors(run));
   if (config.save_total_limit > 0)
     demand.bytes_kept = demand.bytes * static_cast<std::uint64_t>(config.save_total_limit + 1);
   return demand;
@@ -78,7 +99,7 @@ std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoE
   if (path.empty()) return nullptr;
   if (!files.is_directory(path))
     throw ConfigError(fmt::format("resume_from_checkpoint: {} is no folder", path));
-  if (!holds_state(files, path))
+  if (!files.exists(path + "/checkpoint.json"))
     throw ConfigError(fmt::format(
         "resume_from_checkpoint: {} has no checkpoint.json, so it holds no state to go on from: to "
         "start anew from its weights, give it as model_name_or_path",
@@ -154,7 +175,7 @@ std::string Checkpoints::write_state(const RunNote& note, SaveOutcome& outcome) 
   if (failure.empty()) pieces = pieces_of_ranks(pieces);
   attempt(commits, [&] { writer->commit(pieces, note); });
   outcome.path = (config_.output_dir / fmt::format("checkpoint-{}", note.step)).string();
-  outcome.bytes = checkpoint_bytes(vectors, io_alignment);
+  outcome.bytes = checkpoint_bytes(vectors);
   return failure;
 }
 
@@ -184,9 +205,10 @@ std::vector<StatePiece> Checkpoints::pieces_of_ranks(const std::vector<StatePiec
   return pieces;
 }
 
-// The new one is verified by now. What cannot be removed is no reason to stop.
+// The new one is verified by now.
 void Checkpoints::remove_old(std::int64_t step) {
   if (session_.run().program.rank != 0 || config_.save_total_limit == 0) return;
+  if (config_.save_only_model) return remove_old_weights(config_, step);
   remove_old_checkpoints(session_.engine().file_system(), config_.output_dir.string(),
                          config_.save_total_limit, step);
 }
