@@ -265,7 +265,7 @@ inline void runs_many_collectives_in_a_row(RankLinks& rank) {
 }
 
 inline void runs_both_lines_at_once(RankLinks& rank) {
-  std::jthread data([&] { random_collectives(*rank.data, 150, 30); });
+  std::jthread data([&] { expect_well([&] { random_collectives(*rank.data, 150, 30); }); });
   random_collectives(*rank.control, 150, 31);
 }
 

@@ -225,26 +225,23 @@ inline void reads_no_memory_that_an_abort_gave_back(RankLinks rank, LateReports&
 inline constexpr int late_ms = 20;
 
 // The last rank comes to the data line when rank 0, whose process was told, says so on the control
-// line. Waiting on that may itself be told as late: it is another collective.
+// line. Waiting on that may itself be told as late: it is another collective. On a busy machine
+// others may be late too.
 inline void tells_once_which_rank_is_late(RankLinks rank, LateReports& reports) {
-  LazyStream stream;
+  LazyStream stream, control_stream;
   std::vector<bfloat16> shard(24), gathered(24 * static_cast<std::size_t>(rank.data->world()));
-  const std::string what = last_rank(*rank.data) + " has not come to all_gather of 24 bf16 for ";
-  const auto gather = [&] {
-    EXPECT_EQ("no error",
-              error_of([&] { rank.data->all_gather(view_of(shard), view_of(gathered), stream); }));
-  };
+  const auto gather = [&] { rank.data->all_gather(view_of(shard), view_of(gathered), stream); };
   if (is_last(*rank.data)) {
-    rank.control->barrier(stream);
+    rank.control->barrier(control_stream);
     return gather();
   }
-  std::jthread data(gather);
+  std::jthread data([&] { expect_well(gather); });
   if (rank.data->rank() == 0) {
-    EXPECT_TRUE(comes_true([&] { return !reports.about(what).empty(); }));
+    const auto told = [&] { return reports.about("not come to all_gather of 24 bf16 for "); };
+    EXPECT_TRUE(comes_true([&] { return !told().empty(); }));
     sleep_ms(3 * late_ms);
-    EXPECT_EQ(reports.about(what).size(), 1u);
+    EXPECT_THAT(told(), ::testing::ElementsAre(::testing::HasSubstr(last_rank(*rank.data))));
   }
-  LazyStream control_stream;
   rank.control->barrier(control_stream);
   data.join();
   EXPECT_EQ(rank.data->failure(), "");

@@ -13,12 +13,13 @@ namespace {
 constexpr int worlds[] = {1, 2, 3, 5, 8};
 constexpr int worlds_of_many[] = {2, 3, 8};
 
-// Every rank on its own thread.
+// Every rank on its own thread, until it is done.
 template <typename Work>
 void on_threads(std::vector<RankLinks> ranks, const Work& work) {
   std::vector<std::jthread> threads;
   for (RankLinks& rank : ranks)
-    threads.emplace_back([&work, rank = std::move(rank)]() mutable { work(std::move(rank)); });
+    threads.emplace_back(
+        [&work, rank = std::move(rank)]() mutable { expect_well([&] { work(std::move(rank)); }); });
 }
 
 template <typename Check>

@@ -150,4 +150,9 @@ inline std::string error_of(const std::function<void()>& work) {
   return "no error";
 }
 
+// For work on a thread, which an error would end the program from.
+inline void expect_well(const std::function<void()>& work) {
+  EXPECT_EQ(error_of(work), "no error");
+}
+
 }  // namespace strata::testing
