@@ -15,11 +15,11 @@ namespace {
 
 using testing::difference_after;
 using testing::fresh_folder;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using testing::make_training_files;
 using testing::ResumeBench;
 using testing::RunTrail;
-using testing::ThrowsMessage;
+using ::testing::ThrowsMessage;
 using testing::tiny_config;
 
 constexpr std::int64_t saved_step = 4, last_step = 8;
