@@ -115,7 +115,8 @@ class CheckpointWriter {
   // By the creator, after finish(), with the pieces of all writers, its own included: checks that
   // they cover every vector exactly, reads all back from the drive and verifies, writes
   // checkpoint.json, syncs and renames. A checkpoint of the same step is replaced. Throws; then
-  // there is no new checkpoint, and what stood before stands.
+  // there is no new checkpoint, and what stood before stands; but where the drive goes away for
+  // good after the rename, the new one may be there, whole.
   virtual void commit(const std::vector<StatePiece>& all, const RunNote& note) = 0;
 };
 
