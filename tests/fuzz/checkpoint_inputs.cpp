@@ -23,8 +23,7 @@ CheckpointManifest manifest_of(std::vector<StateVector> vectors) {
   for (std::size_t i = 0; i < manifest.vectors.size(); ++i) {
     const std::int64_t count = manifest.vectors[i].count;
     for (std::int64_t at = 0; at < count; at += norm_chunk_elements)
-      manifest.pieces.push_back({static_cast<int>(i), at,
-                                 std::min(norm_chunk_elements, count - at),
+      manifest.pieces.push_back({static_cast<int>(i), at, std::min(norm_chunk_elements, count - at),
                                  0x0123456789abcdef * static_cast<std::uint64_t>(at + 1)});
   }
   return manifest;

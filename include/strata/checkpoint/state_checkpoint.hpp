@@ -53,7 +53,7 @@ inline constexpr std::uint64_t checkpoint_alignment = 4096;
 std::uint64_t checkpoint_bytes(std::span<const StateVector> vectors,
                                std::uint64_t alignment = checkpoint_alignment);
 // Host memory that commit(), and each read() and verify() under way, have for transfers.
-inline constexpr std::uint64_t checkpoint_read_memory_bytes = 16ull << 20;
+inline constexpr std::uint64_t checkpoint_read_memory_bytes = 32ull << 20;
 
 // Where the run stood: what it needs to go on beside the vectors.
 struct RunNote {
