@@ -66,6 +66,8 @@ void CheckpointCommit::write_manifest() {
   if (text.size() > checkpoint_json_bytes_max)
     throw Error(fmt::format("{} would have {} bytes; at most {} are possible", file, text.size(),
                             checkpoint_json_bytes_max));
+  // What nobody could read is no checkpoint: said now, not when it is needed.
+  parse_checkpoint_json(text, file);
   files_.write_file(file, std::as_bytes(std::span(text)));
   read_back_manifest(file, text);
 }

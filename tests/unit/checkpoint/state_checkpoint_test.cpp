@@ -272,6 +272,20 @@ TEST(StateCheckpointCommit, RefusesABlockNameThatIsNoUtf8) {
               HasSubstr("UTF-8"));
 }
 
+TEST(StateCheckpointCommit, RefusesWhatNobodyCouldRead) {
+  const auto engine = make_sim_engine({});
+  const StateVector vector = {Role::master, "a", DType::f32, 1};
+  EXPECT_THAT(error_of<Error>([&] {
+                save(*engine, out, 1, {vector, vector}, 1);
+              }),
+              HasSubstr("vector \"master/a\" is there twice"));
+  const auto writer = CheckpointWriter::open(*engine, out, 1, {vector}, true);
+  write_rank(*writer, {vector}, 1, {}, 0);
+  const auto pieces = writer->finish();
+  EXPECT_THAT(error_of<Error>([&] { writer->commit(pieces, {.step = 1, .skipped_steps = -1}); }),
+              HasSubstr("'skipped_steps' is no whole number"));
+}
+
 TEST(StateCheckpointSpace, IsCheckedBeforeAnythingIsWritten) {
   const auto engine = make_sim_engine({.capacity_bytes = 6 * MiB});
   save(*engine, out, 1, odd_vectors(), 1);
