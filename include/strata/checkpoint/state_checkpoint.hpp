@@ -63,9 +63,9 @@ struct RunNote {
   std::int64_t micro_batches_seen = 0;  // of all ranks together: the data position
   std::int64_t rows_per_micro_batch = 0, sequence_length = 0;
   std::uint64_t data_seed = 0, seed = 0;
-  std::string data_fingerprint;   // of the token shards, in order
-  std::string model_fingerprint;  // of names and shapes of the model's tensors
-  std::string config;             // the resolved config, YAML
+  std::string data_fingerprint = {};   // of the token shards, in order
+  std::string model_fingerprint = {};  // of names and shapes of the model's tensors
+  std::string config = {};             // the resolved config, YAML
   bool operator==(const RunNote&) const = default;
 };
 
