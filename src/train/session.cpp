@@ -226,17 +226,20 @@ void Session::export_to(const std::filesystem::path& target) {
                  links_ != nullptr ? links_->control.get() : nullptr);
 }
 
-// Of all ranks the largest, in place.
+// Of all ranks the largest of each, in place: their plans differ by a few pages.
 void Session::take_largest(std::vector<TierPeak>& peaks) {
-  const auto count = static_cast<std::int64_t>(peaks.size());
+  const auto count = 2 * static_cast<std::int64_t>(peaks.size());
   const auto world = static_cast<std::int64_t>(run_.program.world);
   std::vector<double> own, all(static_cast<std::size_t>(count * world));
-  for (const TierPeak& peak : peaks) own.push_back(static_cast<double>(peak.measured_bytes));
+  for (const TierPeak& peak : peaks)
+    for (const std::uint64_t bytes : {peak.planned_bytes, peak.measured_bytes})
+      own.push_back(static_cast<double>(bytes));
   links_->control->all_gather(
       {reinterpret_cast<std::byte*>(own.data()), DType::f64, {count}},
       {reinterpret_cast<std::byte*>(all.data()), DType::f64, {count * world}}, *control_stream_);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    std::uint64_t& largest = peaks[i % peaks.size()].measured_bytes;
+    TierPeak& peak = peaks[i / 2 % peaks.size()];
+    std::uint64_t& largest = i % 2 == 0 ? peak.planned_bytes : peak.measured_bytes;
     largest = std::max(largest, static_cast<std::uint64_t>(all[i]));
   }
 }

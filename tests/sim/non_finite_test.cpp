@@ -4,20 +4,20 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include "sim/session_state.hpp"
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
-#include "strata/checkpoint/safetensors.hpp"
 #include "strata/core/error.hpp"
+#include "support/weights_file.hpp"
 
 namespace strata {
 namespace {
 
 using testing::all_state_bytes;
 using testing::make_training_files;
+using testing::overwrite_weights;
 using testing::place_randomly;
 using testing::tiny_config;
 using testing::TrainingFiles;
@@ -25,25 +25,10 @@ using testing::TrainingRun;
 
 constexpr float huge = 3e38f;
 
-// Overwrites elements [first, first + count) of an fp32 tensor of the model folder.
-void overwrite(const std::filesystem::path& model, const std::string& name, std::int64_t first,
-               std::int64_t count, float value) {
-  const auto path = model / "model.safetensors";
-  const std::uint64_t begin = SafetensorsReader(path).find(name)->begin;
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  std::uint64_t header_bytes = 0;
-  file.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
-  file.seekp(static_cast<std::streamoff>(8 + header_bytes + begin +
-                                         4 * static_cast<std::uint64_t>(first)));
-  for (std::int64_t i = 0; i < count; ++i)
-    file.write(reinterpret_cast<const char*>(&value), sizeof value);
-  ensure(file.good());
-}
-
 // A model whose logits overflow for every token.
 RunConfig overflowing_config() {
   const TrainingFiles files = make_training_files(random_model_preset("tiny"), 60);
-  overwrite(files.model, "lm_head.weight", 0, 64, huge);
+  overwrite_weights(files.model, "lm_head.weight", 0, 64, huge);
   RunConfig config = tiny_config(files);
   config.bf16 = false;
   config.evaluate = false;
@@ -158,8 +143,8 @@ TEST(NonFiniteGradient, OfOneDocumentSkipsOnlyTheStepThatMeetsIt) {
   info.tokenizer = "byte";
   std::filesystem::remove(files.train_shard);
   write_token_shard(files.train_shard, info, documents);
-  overwrite(files.model, "model.embed_tokens.weight", 64, 64,
-            std::numeric_limits<float>::infinity());
+  overwrite_weights(files.model, "model.embed_tokens.weight", 64, 64,
+                    std::numeric_limits<float>::infinity());
 
   RunConfig config = tiny_config(files);
   config.layout = RowLayout::separate;

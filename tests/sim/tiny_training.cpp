@@ -41,17 +41,6 @@ double number(const nlohmann::json& line, const std::string& key) {
   return line.at("non_finite").at(key) == "nan" ? std::nan("") : HUGE_VAL;
 }
 
-void read_metrics(const fs::path& path, Outcome& outcome) {
-  std::ifstream file(path);
-  for (std::string text; std::getline(file, text);) {
-    const auto line = nlohmann::json::parse(text);
-    if (line.contains("eval_loss")) outcome.held_out.push_back(number(line, "eval_loss"));
-    if (!line.contains("grad_norm")) continue;
-    outcome.losses.push_back(number(line, "loss"));
-    outcome.norms.push_back(number(line, "grad_norm"));
-  }
-}
-
 }  // namespace
 
 fs::path fresh_folder(const std::string& name) {
@@ -107,6 +96,19 @@ std::string difference(const Outcome& expected, const Outcome& got) {
   return text;
 }
 
+Outcome logged_outcome(const fs::path& output_dir) {
+  Outcome outcome;
+  std::ifstream file(output_dir / "metrics.jsonl");
+  for (std::string text; std::getline(file, text);) {
+    const auto line = nlohmann::json::parse(text);
+    if (line.contains("eval_loss")) outcome.held_out.push_back(number(line, "eval_loss"));
+    if (!line.contains("grad_norm")) continue;
+    outcome.losses.push_back(number(line, "loss"));
+    outcome.norms.push_back(number(line, "grad_norm"));
+  }
+  return outcome;
+}
+
 std::unique_ptr<IoEngine> make_sim_engine_for(const OffloadConfig& offload,
                                               const SimOptions& options) {
   auto engine = make_sim_engine(options);
@@ -141,8 +143,7 @@ TrainingRun::~TrainingRun() {
 TrainOutcome TrainingRun::train(const std::atomic<bool>* stop) { return trainer_->run(stop); }
 
 Outcome TrainingRun::outcome() {
-  Outcome outcome;
-  read_metrics(config_.output_dir / "metrics.jsonl", outcome);
+  Outcome outcome = logged_outcome(config_.output_dir);
   outcome.weights = exported_weights();
   return outcome;
 }

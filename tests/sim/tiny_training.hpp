@@ -39,6 +39,9 @@ struct Outcome {
 // Which of them differ, for a failure message; empty when equal.
 std::string difference(const Outcome& expected, const Outcome& got);
 
+// What a run logged to output_dir/metrics.jsonl; no weights.
+Outcome logged_outcome(const std::filesystem::path& output_dir);
+
 // An engine over a simulated disk that has the directories of offload.nvme_paths.
 std::unique_ptr<IoEngine> make_sim_engine_for(const OffloadConfig& offload,
                                               const SimOptions& options = {});
