@@ -123,19 +123,30 @@ struct Batches::Impl {
   }
 
   std::int64_t micro_batches_per_epoch() const {
-    return ceil_div(rows.num_rows(), options.rows_per_micro_batch * options.world);
+    return ceil_div(rows.num_rows(), options.rows_per_micro_batch);
   }
 
-  // The row in place `slot` of this rank's micro-batch; none when the epoch has run out of rows.
   // Ranks take turns, so that N ranks see in one micro-batch what one rank sees in N.
-  std::optional<std::int64_t> row_at(std::int64_t index, std::int64_t slot) const {
-    const std::int64_t epoch = index / micro_batches_per_epoch();
-    const std::int64_t turn = index % micro_batches_per_epoch() * options.world + options.rank;
-    const std::int64_t position = turn * options.rows_per_micro_batch + slot;
+  std::int64_t turn_of(std::int64_t index, int rank) const { return index * options.world + rank; }
+
+  // The row in place `slot` of the micro-batch whose turn it is; none where an epoch, or the one
+  // pass, has run out of rows.
+  std::optional<std::int64_t> row_at(std::int64_t turn, std::int64_t slot) const {
+    const std::int64_t epoch = turn / micro_batches_per_epoch();
+    const std::int64_t position =
+        turn % micro_batches_per_epoch() * options.rows_per_micro_batch + slot;
     if (position >= rows.num_rows()) return std::nullopt;
-    if (options.order == RowOrder::in_order) return position;
+    if (options.order == RowOrder::in_order)
+      return epoch == 0 ? std::optional(position) : std::nullopt;
     return static_cast<std::int64_t>(
         permutation.at(static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(position)));
+  }
+
+  std::int64_t trained_tokens(std::int64_t turn) const {
+    std::int64_t count = 0;
+    for (std::int64_t slot = 0; slot < options.rows_per_micro_batch; ++slot)
+      if (const auto row = row_at(turn, slot)) count += rows.trained_tokens(*row);
+    return count;
   }
 
   void write_segment(const RowSegment& segment, MicroBatchWriter& writer) const {
@@ -176,12 +187,21 @@ std::int64_t Batches::micro_batches_per_epoch() const { return impl_->micro_batc
 
 std::int64_t Batches::trained_tokens_in_epoch() const { return impl_->rows.trained_tokens(); }
 
+std::int64_t Batches::trained_tokens(std::int64_t index) const {
+  ensure(index >= 0);
+  std::int64_t count = 0;
+  for (int rank = 0; rank < impl_->options.world; ++rank)
+    count += impl_->trained_tokens(impl_->turn_of(index, rank));
+  return count;
+}
+
 std::int64_t Batches::fill(std::int64_t index, std::span<std::int32_t> target) const {
   ensure(index >= 0);
   ensure(target.size() == 3 * static_cast<std::size_t>(tokens_per_micro_batch()));
   MicroBatchWriter writer(target);
+  const std::int64_t turn = impl_->turn_of(index, impl_->options.rank);
   for (std::int64_t slot = 0; slot < impl_->options.rows_per_micro_batch; ++slot) {
-    if (const auto row = impl_->row_at(index, slot)) impl_->write_row(*row, writer);
+    if (const auto row = impl_->row_at(turn, slot)) impl_->write_row(*row, writer);
     writer.pad_to(static_cast<std::size_t>((slot + 1) * impl_->options.sequence_length));
   }
   return writer.num_trained();

@@ -10,11 +10,24 @@
 namespace strata {
 namespace {
 
-// A document's first token is nobody's target.
-std::int64_t count_targets(const TokenShard& shard, std::uint64_t begin, std::uint64_t end) {
-  if (!shard.info().has_mask) return static_cast<std::int64_t>(end - begin - 1);
-  std::int64_t count = 0;
-  for (std::uint64_t i = begin + 1; i < end; ++i) count += shard.trained(i);
+// Trained tokens among [begin, end), none of which begins a document: those are nobody's targets.
+std::uint32_t count_trained(const TokenShard& shard, std::uint64_t begin, std::uint64_t end) {
+  if (!shard.info().has_mask) return static_cast<std::uint32_t>(end - begin);
+  std::uint32_t count = 0;
+  for (std::uint64_t i = begin; i < end; ++i) count += shard.trained(i);
+  return count;
+}
+
+// Labels of one window of the stream. A document that goes on behind it keeps its last label.
+std::uint32_t count_window(const TokenShard& shard, std::uint64_t& document, std::uint64_t begin,
+                           std::uint64_t end) {
+  std::uint32_t count = 0;
+  while (begin < end) {
+    const std::uint64_t document_end = shard.document_end(document);
+    count += count_trained(shard, begin + 1, std::min(end + 1, document_end));
+    begin = std::min(end, document_end);
+    if (begin == document_end) ++document;
+  }
   return count;
 }
 
@@ -41,15 +54,24 @@ std::span<const RowSegment> RowTable::row(std::int64_t index) const {
   return std::span(segments_).subspan(first_[r], first_[r + 1] - first_[r]);
 }
 
+std::int64_t RowTable::trained_tokens(std::int64_t index) const {
+  std::int64_t count = 0;
+  for (const RowSegment& segment : row(index)) count += segment.trained;
+  return count;
+}
+
+void RowTable::add_segment(const RowSegment& segment) {
+  segments_.push_back(segment);
+  trained_tokens_ += segment.trained;
+}
+
 void RowTable::add_windows(std::span<const TokenShard> shards) {
   for (std::uint32_t s = 0; s < shards.size(); ++s) {
     const TokenShardInfo& info = shards[s].info();
+    std::uint64_t document = 0;
     for (std::uint64_t begin = 0; begin < info.num_tokens; begin += sequence_length_) {
-      segments_.push_back({s, begin, std::min(begin + sequence_length_, info.num_tokens)});
-    }
-    for (std::uint64_t d = 0; d < info.num_documents; ++d) {
-      trained_tokens_ +=
-          count_targets(shards[s], shards[s].document_begin(d), shards[s].document_end(d));
+      const std::uint64_t end = std::min(begin + sequence_length_, info.num_tokens);
+      add_segment({s, count_window(shards[s], document, begin, end), begin, end});
     }
   }
 }
@@ -59,8 +81,7 @@ void RowTable::add_documents(std::span<const TokenShard> shards) {
     for (std::uint64_t d = 0; d < shards[s].info().num_documents; ++d) {
       const std::uint64_t begin = shards[s].document_begin(d);
       const std::uint64_t end = std::min(shards[s].document_end(d), begin + sequence_length_);
-      segments_.push_back({s, begin, end});
-      trained_tokens_ += count_targets(shards[s], begin, end);
+      add_segment({s, count_trained(shards[s], begin + 1, end), begin, end});
     }
   }
 }

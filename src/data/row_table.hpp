@@ -14,6 +14,7 @@ namespace strata {
 // Neighbouring tokens [begin, end) of one shard.
 struct RowSegment {
   std::uint32_t shard = 0;
+  std::uint32_t trained = 0;  // how many of them have a label
   std::uint64_t begin = 0, end = 0;
 };
 
@@ -23,12 +24,14 @@ class RowTable {
 
   std::int64_t num_rows() const { return static_cast<std::int64_t>(first_.size()) - 1; }
   std::span<const RowSegment> row(std::int64_t index) const;
-  // Tokens that have a label, over all rows.
+  // Tokens that have a label, of one row and over all rows.
+  std::int64_t trained_tokens(std::int64_t row) const;
   std::int64_t trained_tokens() const { return trained_tokens_; }
 
  private:
   void add_windows(std::span<const TokenShard> shards);
   void add_documents(std::span<const TokenShard> shards);
+  void add_segment(const RowSegment& segment);
   void place_one_per_row();
   void place_first_fit();
 

@@ -142,8 +142,8 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   const DType exported = config.export_dtype.value_or(run.program.contribution_dtype);
   facts.export_bytes =
       static_cast<std::uint64_t>(run.model->num_parameters() * dtype_bytes(exported));
-  facts.load_bytes = load_buffer_bytes();
-  facts.save_bytes = export_buffer_bytes(exported);
+  facts.load_bytes = load_buffer_bytes(run.program);
+  facts.save_bytes = export_buffer_bytes(run.program, exported);
   return facts;
 }
 

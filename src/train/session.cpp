@@ -191,7 +191,8 @@ void Session::check_export(const std::filesystem::path& target) const {
 
 void Session::export_to(const std::filesystem::path& target) {
   executor_->drain();
-  export_weights(config_, target, run_, *state_);
+  export_weights(config_, target, run_, *state_,
+                 links_ != nullptr ? links_->control.get() : nullptr);
 }
 
 // Of all ranks the largest, in place.

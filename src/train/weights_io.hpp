@@ -1,28 +1,35 @@
 #pragma once
-// Moves weights between a Hugging Face folder and the tiles they live in, a piece at a time.
+// Moves weights between a Hugging Face folder and the tiles they live in, a tile at a time. No rank
+// ever holds the model.
 
 #include <filesystem>
 
+#include "strata/comm/communicator.hpp"
 #include "strata/runtime/state_access.hpp"
 #include "strata/train/planned_run.hpp"
 
 namespace strata {
 
-// Fills weights and, when the program trains, masters (the same values, of split ones the low bits)
-// and moments (zero).
+// Fills what this rank holds of weights and, when the program trains, masters (the same values, of
+// split ones the low bits) and moments (zero). Padding is zero too.
 void load_weights(const std::filesystem::path& folder, const PlannedRun& run, StateAccess& state);
 
-// Throws what export_weights would throw before it writes.
+// Throws what export_weights would throw before it writes. For the first rank.
 void check_export_weights(const RunConfig& config, const std::filesystem::path& target,
                           const PlannedRun& run);
 
 // Writes `target` from the config and tokenizer files of the model that the run began with and the
-// weights as they are now: in fp32, the master's.
+// weights as they are now: in fp32, the master's. Every rank calls it: the first writes, the others
+// give it their tiles and return when the folder is there. `control` joins them; null when there is
+// one. A rank that throws leaves the others waiting until `control` is aborted.
 void export_weights(const RunConfig& config, const std::filesystem::path& target,
-                    const PlannedRun& run, StateAccess& state);
+                    const PlannedRun& run, StateAccess& state, Communicator* control);
 
-// What load_weights and export_weights need of host memory beside the plan's.
-std::uint64_t load_buffer_bytes();
-std::uint64_t export_buffer_bytes(DType dtype);
+// What load_weights and, on the first rank, export_weights need of host memory beside the plan's.
+std::uint64_t load_buffer_bytes(const Program& program);
+std::uint64_t export_buffer_bytes(const Program& program, DType dtype);
+
+// What this rank holds of a role of model state, at home on whatever tier.
+std::uint64_t held_bytes(const PlannedRun& run, Role role);
 
 }  // namespace strata

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -206,19 +207,31 @@ TEST(Batches, SeekingIsAsGoodAsGoingThrough) {
   }
 }
 
-TEST(Batches, EveryEpochHasItsOwnOrderUnlessInOrder) {
+TEST(Batches, EveryEpochHasItsOwnOrder) {
   BatchOptions options = row_of_16(RowLayout::separate);
   const Batches shuffled(two_shards(Masks::none), options);
   const std::int64_t epoch = shuffled.micro_batches_per_epoch();
   EXPECT_NE(fill(shuffled, 0), fill(shuffled, epoch));
   options.seed = 43;
   EXPECT_NE(fill(shuffled, 0), fill(Batches(two_shards(Masks::none), options), 0));
-  options.order = RowOrder::in_order;
-  const Batches in_order(two_shards(Masks::none), options);
-  EXPECT_EQ(fill(in_order, 0), fill(in_order, epoch));
 }
 
-// Rows of separate documents whose first token is the document's number, seen in one epoch.
+TEST(Batches, HoldNothingBehindTheOnePassInOrder) {
+  BatchOptions options = row_of_16(RowLayout::separate);
+  options.order = RowOrder::in_order;
+  const Batches batches(two_shards(Masks::none), options);
+  const std::int64_t end = batches.micro_batches_per_epoch();
+  EXPECT_GT(batches.trained_tokens(end - 1), 0);
+  for (const std::int64_t behind : {end, end + 1, 2 * end}) {
+    const MicroBatch batch = fill(batches, behind);
+    EXPECT_EQ(batch.trained, 0);
+    EXPECT_EQ(batches.trained_tokens(behind), 0);
+    EXPECT_THAT(batch.tokens, testing::Each(0));
+    EXPECT_THAT(batch.labels, testing::Each(-1));
+  }
+}
+
+// Rows of separate documents whose first token is the document's number, seen in one pass.
 std::vector<std::int32_t> rows_seen(int num_documents, int world, int rank) {
   std::vector<TokenDocument> documents;
   for (int d = 0; d < num_documents; ++d)
@@ -227,10 +240,11 @@ std::vector<std::int32_t> rows_seen(int num_documents, int world, int rank) {
                         {.sequence_length = 2,
                          .rows_per_micro_batch = 3,
                          .layout = RowLayout::separate,
+                         .order = RowOrder::in_order,
                          .world = world,
                          .rank = rank});
   std::vector<std::int32_t> rows;
-  for (std::int64_t i = 0; i < batches.micro_batches_per_epoch(); ++i) {
+  for (std::int64_t i = 0; i * world < batches.micro_batches_per_epoch(); ++i) {
     const MicroBatch batch = fill(batches, i);
     for (std::size_t t = 0; t < batch.tokens.size(); t += 2) {
       if (batch.tokens[t] != 0) rows.push_back(batch.tokens[t] - 1);
@@ -255,23 +269,70 @@ TEST(Batches, RanksPartitionTheRows) {
   }
 }
 
-TEST(Batches, NRanksSeeInOneTurnWhatOneRankSeesInN) {
-  BatchOptions options = row_of_16(RowLayout::windows);
-  const Batches alone(two_shards(Masks::random), options);
-  options.world = 2;
-  for (int rank = 0; rank < 2; ++rank) {
-    options.rank = rank;
-    const Batches half(two_shards(Masks::random), options);
-    for (std::int64_t i = 0; 2 * i + 1 < alone.micro_batches_per_epoch(); ++i) {
-      EXPECT_EQ(fill(half, i), fill(alone, 2 * i + rank));
+using RankBatches = std::vector<std::unique_ptr<Batches>>;  // by rank
+
+RankBatches ranks_of(BatchOptions options, int world, Masks masks) {
+  RankBatches ranks;
+  options.world = world;
+  for (options.rank = 0; options.rank < world; ++options.rank)
+    ranks.push_back(std::make_unique<Batches>(two_shards(masks), options));
+  return ranks;
+}
+
+TEST(Batches, AStepOf8MicroBatchesIsTheSameForEachNumberOfRanks) {
+  for (const RowLayout layout : layouts) {
+    const Batches alone(two_shards(Masks::random), row_of_16(layout));
+    ASSERT_NE(alone.micro_batches_per_epoch() % 8, 0) << "a step should run over an epoch's end";
+    for (const int world : {2, 4, 8}) {
+      const auto ranks = ranks_of(row_of_16(layout), world, Masks::random);
+      // The first of a turn, for steps of 8 over more than two epochs.
+      for (std::int64_t turn = 0; turn < 2 * alone.micro_batches_per_epoch() + 8; turn += world)
+        for (int rank = 0; rank < world; ++rank)
+          ASSERT_EQ(fill(*ranks[static_cast<std::size_t>(rank)], turn / world),
+                    fill(alone, turn + rank))
+              << "rank " << rank << " of " << world << ", turn " << turn;
     }
   }
 }
 
-TEST(Batches, AnEpochsLastMicroBatchMayBeEmptyForARank) {
-  const Batches batches(
-      one(make_shard("a.tok", {{{3, 4}, {}}}, 9)),
-      {.sequence_length = 2, .layout = RowLayout::separate, .world = 2, .rank = 1});
+void expect_sums_to_trained_tokens(const RankBatches& ranks) {
+  const auto world = static_cast<std::int64_t>(ranks.size());
+  const std::int64_t end = 2 * ranks[0]->micro_batches_per_epoch() / world + 2;
+  for (std::int64_t index = 0; index < end; ++index) {
+    std::int64_t filled = 0;
+    for (const auto& rank : ranks) filled += fill(*rank, index).trained;
+    for (const auto& rank : ranks)
+      ASSERT_EQ(rank->trained_tokens(index), filled) << "of " << world << ", index " << index;
+  }
+}
+
+TEST(Batches, RanksKnowHowManyTokensTheyTrainTogether) {
+  for (const RowLayout layout : layouts)
+    for (const Masks masks : {Masks::none, Masks::random})
+      for (const RowOrder order : {RowOrder::shuffled, RowOrder::in_order})
+        for (const int world : {1, 5}) {
+          BatchOptions options = row_of_16(layout);
+          options.order = order;
+          expect_sums_to_trained_tokens(ranks_of(options, world, masks));
+        }
+}
+
+TEST(Batches, AnEpochHasAsManyMicroBatchesForAnyNumberOfRanks) {
+  const BatchOptions options = row_of_16(RowLayout::packed);
+  const Batches alone(two_shards(Masks::none), options);
+  EXPECT_EQ(alone.micro_batches_per_epoch(), (alone.num_rows() + 2) / 3);
+  for (const auto& rank : ranks_of(options, 5, Masks::none)) {
+    EXPECT_EQ(rank->micro_batches_per_epoch(), alone.micro_batches_per_epoch());
+    EXPECT_EQ(rank->trained_tokens_in_epoch(), alone.trained_tokens_in_epoch());
+  }
+}
+
+TEST(Batches, ThePassMayEndBeforeARanksTurn) {
+  const Batches batches(one(make_shard("a.tok", {{{3, 4}, {}}}, 9)), {.sequence_length = 2,
+                                                                      .layout = RowLayout::separate,
+                                                                      .order = RowOrder::in_order,
+                                                                      .world = 2,
+                                                                      .rank = 1});
   const MicroBatch batch = fill(batches, 0);
   EXPECT_EQ(batch.trained, 0);
   EXPECT_THAT(batch.labels, ElementsAre(-1, -1));

@@ -1,0 +1,78 @@
+#include "train/tile_exchange.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+constexpr int reader = 0;  // the first rank
+
+}  // namespace
+
+// Without a shard: there is no more to ask for.
+struct TileExchange::Request {
+  ShardId shard;
+  std::int32_t place = -1;
+};
+
+TileExchange::TileExchange(const Program& program, StateAccess& state, Communicator* control)
+    : program_(program),
+      state_(state),
+      control_(program.world > 1 ? control : nullptr),
+      host_(make_host_device({})),
+      stream_(host_->make_stream("tile exchange")) {
+  if (program.world == 1) return;
+  ensure(control != nullptr && control->world() == program.world &&
+         control->rank() == program.rank);
+}
+
+void TileExchange::fetch(ShardId shard, int place, std::span<std::byte> target) {
+  ensure(program_.rank == reader);
+  if (is_here(shard, place)) {
+    const auto bytes = state_.read(shard, program_.tile_at(shard, place));
+    ensure(bytes.size() == target.size());
+    std::ranges::copy(bytes, target.begin());
+    return;
+  }
+  broadcast({shard, place});
+  send(shard, place, target.data());
+}
+
+void TileExchange::finish() {
+  if (control_ != nullptr) broadcast({});
+}
+
+void TileExchange::serve() {
+  ensure(program_.rank != reader);
+  for (Request request = broadcast({}); request.shard.valid(); request = broadcast({})) {
+    std::byte* bytes = nullptr;
+    // It is only read from, but a view says nothing of that.
+    if (is_here(request.shard, request.place))
+      bytes = const_cast<std::byte*>(
+          state_.read(request.shard, program_.tile_at(request.shard, request.place)).data());
+    send(request.shard, request.place, bytes);
+  }
+}
+
+bool TileExchange::is_here(ShardId shard, int place) const {
+  return program_.tile_at(shard, place) >= 0;
+}
+
+// The first rank's request, on all ranks.
+TileExchange::Request TileExchange::broadcast(Request request) {
+  std::int32_t words[] = {request.shard.value, request.place};
+  control_->broadcast({words, DType::i32, {2}}, reader, *stream_);
+  return {{words[0]}, words[1]};
+}
+
+// From the rank in whose slice the place lies.
+void TileExchange::send(ShardId shard, int place, std::byte* bytes) {
+  const int owner = place / program_.slice_tiles(shard);
+  const TensorView tile{bytes, program_.shard(shard).dtype, {program_.tile_count(shard, place)}};
+  control_->send(tile, owner, reader, *stream_);
+}
+
+}  // namespace strata

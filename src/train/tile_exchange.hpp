@@ -1,0 +1,47 @@
+#pragma once
+// A TileExchange lets the first rank read tiles of model state of all ranks, one at a time, while
+// the others serve it. The first rank asks by a broadcast of shard and place; the rank that holds
+// the tile sends it. Outside of steps; every rank takes part.
+//
+// Failure. A rank that fails before its part is over aborts `control`, or whoever runs the ranks
+// does: that ends the others' waits with an Error.
+//
+// Thread contract: one thread.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "strata/comm/communicator.hpp"
+#include "strata/device/device.hpp"
+#include "strata/runtime/state_access.hpp"
+
+namespace strata {
+
+class TileExchange {
+ public:
+  // `control` joins the ranks of the program; null when there is one.
+  TileExchange(const Program& program, StateAccess& state, Communicator* control);
+
+  // The first rank's: `target` becomes the bytes of the tile in this place of its block.
+  void fetch(ShardId shard, int place, std::span<std::byte> target);
+  // The first rank's: ends the others' serve().
+  void finish();
+  // Of every other rank.
+  void serve();
+
+ private:
+  struct Request;
+
+  bool is_here(ShardId shard, int place) const;
+  Request broadcast(Request request);
+  void send(ShardId shard, int place, std::byte* bytes);
+
+  const Program& program_;
+  StateAccess& state_;
+  Communicator* control_;
+  std::unique_ptr<Device> host_;  // what is sent lies in host memory, whatever the run's device
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace strata
