@@ -1,9 +1,10 @@
 #include "rendezvous.hpp"
 
 #include <fmt/format.h>
+#include <hwy/cache_control.h>
 
 #include <algorithm>
-#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "strata/core/error.hpp"
@@ -11,17 +12,44 @@
 namespace strata {
 namespace {
 
+constexpr double seconds_max = 1e9;  // what a clock can count in nanoseconds, and more than a job
+
+// Tries before a rank blocks: some microseconds, in which ranks that run side by side meet. Where
+// they share cores, the one that is waited for may need this one's.
+constexpr int spins_side_by_side = 2000;
+
+int spins_of(int world) {
+  return world <= static_cast<int>(std::thread::hardware_concurrency()) ? spins_side_by_side : 0;
+}
+
+template <typename Condition>
+bool spin_until(const Condition& condition, int spins) {
+  for (int i = 0; i < spins; ++i) {
+    if (condition()) return true;
+    hwy::Pause();
+  }
+  return condition();
+}
+
+std::chrono::steady_clock::duration clock_seconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(std::clamp(seconds, 0.0, seconds_max)));
+}
+
 std::string describe(const CollectiveCall& call) {
   if (call.kind == Collective::barrier) return "barrier";
   std::string text = fmt::format("{} of {} {}", collective_name(call.kind), call.source.count(),
                                  dtype_name(call.source.dtype));
-  if (call.kind == Collective::broadcast) text += fmt::format(" from rank {}", call.root);
+  if (call.kind == Collective::broadcast) text += fmt::format(" from rank {}", call.from);
+  if (call.kind == Collective::send)
+    text += fmt::format(" from rank {} to rank {}", call.from, call.to);
   return text;
 }
 
 bool agree(const CollectiveCall& left, const CollectiveCall& right) {
   return left.kind == right.kind && left.source.dtype == right.source.dtype &&
-         left.source.count() == right.source.count() && left.root == right.root;
+         left.source.count() == right.source.count() && left.from == right.from &&
+         left.to == right.to;
 }
 
 }  // namespace
@@ -44,102 +72,124 @@ std::string_view collective_name(Collective collective) {
   return "unknown";
 }
 
-Rendezvous::Rendezvous(int world, double timeout_s)
-    : world_(world),
-      timeout_s_(timeout_s),
+Rendezvous::Rendezvous(int world, const CommOptions& options, JobFailure& job)
+    : options_(options),
+      spins_(spins_of(world)),
+      job_(job),
       calls_(static_cast<std::size_t>(world)),
       here_(static_cast<std::size_t>(world)),
-      withdrawn_(static_cast<std::size_t>(world)) {}
+      withdrawn_(static_cast<std::size_t>(world)) {
+  job_.add_line(changed_);
+}
 
 void Rendezvous::enter(int rank, const CollectiveCall& call) {
-  Lock lock(mutex_);
-  const std::int64_t before = collectives_begun_;
-  if (!failure_.empty()) throw_failure(rank, call.kind);
+  Lock lock = job_.lock();
+  if (job_.has_failed()) throw_failure(rank, call.kind, lock);
+  const std::int64_t before = collectives_begun_.load();
   calls_[static_cast<std::size_t>(rank)] = call;
   here_[static_cast<std::size_t>(rank)] = true;
-  if (++num_here_ == world_) {
-    match();
-  } else {
-    wait_for_all(rank, lock);
-  }
-  if (collectives_begun_ == before) throw_failure(rank, call.kind);
+  if (++num_here_ == world())
+    begin_if_calls_match(lock);
+  else
+    wait_for_all(rank, before, lock);
+  if (collectives_begun_.load() == before) throw_failure(rank, call.kind, lock);
 }
 
 // By the last rank to come, so every rank sees the same verdict.
-void Rendezvous::match() {
+void Rendezvous::begin_if_calls_match(const Lock& lock) {
   const auto odd = std::ranges::find_if(
       calls_, [&](const CollectiveCall& call) { return !agree(call, calls_.front()); });
   if (odd != calls_.end()) {
-    return fail(fmt::format("rank {} called {} where rank 0 called {}", odd - calls_.begin(),
-                            describe(*odd), describe(calls_.front())));
+    return job_.fail(lock,
+                     fmt::format("rank {} called {} where rank 0 called {}", odd - calls_.begin(),
+                                 describe(*odd), describe(calls_.front())));
   }
   here_.assign(here_.size(), false);
   num_here_ = 0;
-  ++collectives_begun_;
+  is_late_told_ = false;
+  collectives_begun_.fetch_add(1);
   changed_.notify_all();
 }
 
-void Rendezvous::wait_for_all(int rank, Lock& lock) {
-  const Collective kind = calls_[static_cast<std::size_t>(rank)].kind;
+bool Rendezvous::is_over(std::int64_t before) const {
+  return collectives_begun_.load() != before || job_.has_failed();
+}
+
+void Rendezvous::wait_for_all(int rank, std::int64_t before, Lock& lock) {
   if (const auto left = std::ranges::find(withdrawn_, true); left != withdrawn_.end()) {
-    return fail(fmt::format("rank {} has left, rank {} waits for it in {}",
-                            left - withdrawn_.begin(), rank, collective_name(kind)));
+    return job_.fail(lock, fmt::format("rank {} has left, rank {} waits for it in {}",
+                                       left - withdrawn_.begin(), rank, describe_call(rank)));
   }
-  const auto is_over = [&, before = collectives_begun_] {
-    return collectives_begun_ != before || !failure_.empty();
-  };
-  if (changed_.wait_for(lock, std::chrono::duration<double>(timeout_s_), is_over)) return;
-  fail(fmt::format("{} did not come to {} within {} s", absent_ranks(), collective_name(kind),
-                   timeout_s_));
+  const Clock::time_point start = Clock::now();
+  const auto late = clock_seconds(options_.late_s), timeout = clock_seconds(options_.timeout_s);
+  lock.unlock();
+  spin_until([&] { return is_over(before); }, spins_);
+  lock.lock();
+  while (!is_over(before)) {
+    const Clock::duration waited = Clock::now() - start;
+    const bool can_tell = options_.on_late && !is_late_told_;
+    if (waited >= timeout) {
+      return job_.fail(lock, fmt::format("{} did not come to {} within {} s", absent_ranks("", ""),
+                                         describe_call(rank), options_.timeout_s));
+    }
+    if (can_tell && waited >= late) {
+      tell_late(fmt::format("{} come to {} for {:.3g} s", absent_ranks(" has not", " have not"),
+                            describe_call(rank), std::chrono::duration<double>(waited).count()),
+                lock);
+      continue;
+    }
+    changed_.wait_until(lock, start + (can_tell ? std::min(late, timeout) : timeout));
+  }
 }
 
-// Untimed: a rank between enter() and leave() only copies or adds, and its peers' memory must stay
-// until it has.
-void Rendezvous::leave() {
-  Lock lock(mutex_);
-  const std::int64_t before = collectives_done_;
-  if (++num_done_ < world_) return changed_.wait(lock, [&] { return collectives_done_ != before; });
-  num_done_ = 0;
-  ++collectives_done_;
-  changed_.notify_all();
+// A watchdog that throws ends the program: this rank's memory may be in use, so it cannot leave.
+void Rendezvous::tell_late(std::string report, Lock& lock) noexcept {
+  is_late_told_ = true;
+  lock.unlock();
+  options_.on_late(report);
+  lock.lock();
+}
+
+void Rendezvous::finish_part() {
+  Lock lock = job_.lock();
+  const std::int64_t before = parts_finished_.load();
+  if (++num_finished_ == world()) {
+    num_finished_ = 0;
+    parts_finished_.fetch_add(1);
+    return changed_.notify_all();
+  }
+  const auto is_finished = [&] { return parts_finished_.load() != before; };
+  lock.unlock();
+  if (spin_until(is_finished, spins_)) return;
+  lock.lock();
+  changed_.wait(lock, is_finished);
 }
 
 void Rendezvous::withdraw(int rank) {
-  const Lock lock(mutex_);
+  const Lock lock = job_.lock();
   withdrawn_[static_cast<std::size_t>(rank)] = true;
   const auto waiting = std::ranges::find(here_, true);
   if (waiting == here_.end()) return;
-  const Collective kind = calls_[static_cast<std::size_t>(waiting - here_.begin())].kind;
-  fail(fmt::format("rank {} left while rank {} waited for it in {}", rank, waiting - here_.begin(),
-                   collective_name(kind)));
+  const auto who = static_cast<int>(waiting - here_.begin());
+  job_.fail(lock, fmt::format("rank {} left while rank {} waited for it in {}", rank, who,
+                              describe_call(who)));
 }
 
-void Rendezvous::abort(const std::string& reason) {
-  const Lock lock(mutex_);
-  fail(reason);
-}
-
-std::string Rendezvous::failure() const {
-  const Lock lock(mutex_);
-  return failure_;
-}
-
-void Rendezvous::fail(std::string reason) {
-  if (failure_.empty()) failure_ = std::move(reason);
-  changed_.notify_all();
-}
-
-std::string Rendezvous::absent_ranks() const {
+std::string Rendezvous::absent_ranks(std::string_view one, std::string_view many) const {
   std::string names;
   for (std::size_t rank = 0; rank < here_.size(); ++rank) {
     if (!here_[rank]) names += fmt::format("{}rank {}", names.empty() ? "" : ", ", rank);
   }
-  return names;
+  return names + std::string(world() - num_here_ == 1 ? one : many);
 }
 
-void Rendezvous::throw_failure(int rank, Collective kind) const {
-  throw Error(
-      fmt::format("{} on rank {} of {} failed: {}", collective_name(kind), rank, world_, failure_));
+std::string Rendezvous::describe_call(int rank) const {
+  return describe(calls_[static_cast<std::size_t>(rank)]);
+}
+
+void Rendezvous::throw_failure(int rank, Collective kind, const Lock& lock) const {
+  throw Error(fmt::format("{} on rank {} of {} failed: {}", collective_name(kind), rank, world(),
+                          job_.reason(lock)));
 }
 
 }  // namespace strata

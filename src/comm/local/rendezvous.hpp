@@ -1,17 +1,23 @@
 #pragma once
-// Where the ranks of one process meet: each collective begins when every rank has brought its call
-// and ends when every rank has done its part. Calls that do not match, a rank that leaves and a
-// rank that does not come end every wait with an Error that names the rank and the collective;
-// after that all calls fail at once. Thread contract: every member may be called from any rank's
-// thread; calls() between enter() and leave() only.
+// Where the ranks of one process meet on one line: each collective begins when every rank has
+// brought its call and ends when every rank has done its part. Calls that do not match, a rank that
+// leaves and a rank that does not come fail the job, and a failed job ends every wait for a
+// collective to begin with an Error that names the rank and the collective. What has begun is never
+// cut short: a rank's memory is its peers' to read until they have.
+//
+// Thread contract: enter() and finish_part() from the rank's thread; calls() between those two
+// only; withdraw() when the rank calls no more. They wait by themselves: no thread is behind them.
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "job_failure.hpp"
+#include "strata/comm/communicator.hpp"
 #include "strata/core/tensor_view.hpp"
 
 namespace strata {
@@ -30,43 +36,46 @@ std::string_view collective_name(Collective collective);
 struct CollectiveCall {
   Collective kind = Collective::barrier;
   TensorView source, target;
-  int root = 0;
+  int from = 0, to = 0;  // the ranks of a broadcast or send
 };
 
 class Rendezvous {
  public:
-  Rendezvous(int world, double timeout_s);
+  Rendezvous(int world, const CommOptions& options, JobFailure& job);
 
-  int world() const { return world_; }
-  void enter(int rank,
-             const CollectiveCall& call);  // Returns when all ranks are here and their calls match.
+  int world() const { return static_cast<int>(calls_.size()); }
+  // Returns when all ranks are here and their calls match.
+  void enter(int rank, const CollectiveCall& call);
   const std::vector<CollectiveCall>& calls() const { return calls_; }
-  void leave();             // Returns when all ranks have done their part; cannot fail.
+  // Returns when all ranks have done this part of the collective; cannot fail.
+  void finish_part();
   void withdraw(int rank);  // The rank will never call again.
-  void abort(const std::string& reason);  // Any thread.
-  std::string failure() const;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = JobFailure::Lock;
+  using Clock = std::chrono::steady_clock;
 
-  void match();
-  void fail(std::string reason);
-  void wait_for_all(int rank, Lock& lock);
-  std::string absent_ranks() const;
-  [[noreturn]] void throw_failure(int rank, Collective kind) const;
+  void begin_if_calls_match(const Lock& lock);
+  void wait_for_all(int rank, std::int64_t before, Lock& lock);
+  void tell_late(std::string report, Lock& lock) noexcept;
+  bool is_over(std::int64_t before) const;
+  std::string absent_ranks(std::string_view one, std::string_view many) const;
+  std::string describe_call(int rank) const;
+  [[noreturn]] void throw_failure(int rank, Collective kind, const Lock& lock) const;
 
   // Constant after construction.
-  int world_;
-  double timeout_s_;
-  // Guarded by mutex_; calls_ is written only while a collective gathers and read only while it
-  // runs.
-  mutable std::mutex mutex_;
+  CommOptions options_;
+  int spins_;
+  JobFailure& job_;
+  // Guarded by the job's lock; calls_ is written only while a collective gathers and read only
+  // while it runs.
   std::condition_variable changed_;
   std::vector<CollectiveCall> calls_;
   std::vector<bool> here_, withdrawn_;
-  int num_here_ = 0, num_done_ = 0;
-  std::int64_t collectives_begun_ = 0, collectives_done_ = 0;
-  std::string failure_;
+  int num_here_ = 0, num_finished_ = 0;
+  bool is_late_told_ = false;
+  // Written under the job's lock.
+  std::atomic<std::int64_t> collectives_begun_ = 0, parts_finished_ = 0;
 };
 
 }  // namespace strata
