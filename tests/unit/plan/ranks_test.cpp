@@ -323,10 +323,12 @@ TEST_P(VerifierOfRanks, FindsAContributionAddedBeforeTheRanksSummedTheirs) {
   for (const std::size_t at : ops_of(OpKind::reduce))
     expect_found(
         [&](auto& ops) {
+          const Op& reduce = ops[at];
           const auto next = std::find_if(
-              ops.begin() + static_cast<std::ptrdiff_t>(at), ops.end(), [](const Op& op) {
-                return op.operands[0].what.content == Content::contribution &&
-                       op.kind != OpKind::gather;
+              ops.begin() + static_cast<std::ptrdiff_t>(at), ops.end(), [&](const Op& op) {
+                return op.segment == reduce.segment && op.kind != OpKind::gather &&
+                       op.operands[0].what.shard == reduce.operands[0].what.shard &&
+                       op.operands[0].what.content == Content::contribution;
               });
           ASSERT_TRUE(next != ops.end());
           std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(at), next, std::next(next));
