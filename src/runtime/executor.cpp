@@ -34,7 +34,7 @@ class Executor::Impl {
   Impl(const Program& program, const Plan& plan, const ExecutorParts& parts,
        const ExecutorOptions& options)
       : plan_(plan),
-        runner_(program, plan, parts, options.poison),
+        runner_(program, plan, parts, options),
         runs_(plan.schedules.size(), 0),
         timings_(plan.schedules.size()),
         walker_(make_walker(plan, runner_, options)) {
@@ -42,9 +42,14 @@ class Executor::Impl {
     for (const Schedule& schedule : plan.schedules)
       ops_max = std::max(ops_max, schedule.ops.size());
     for (StepState& state : states_) {
-      state.result.micro_batch_losses.reserve(program.shards.size());
+      state.result.micro_batch_losses.reserve(program.shards.size() *
+                                              static_cast<std::size_t>(program.world));
       state.spans.resize(ops_max);
     }
+  }
+  // Other ranks would wait for this one, and its lanes for them.
+  ~Impl() {
+    if (!all_complete()) runner_.abort_ranks("the rank ended before its steps were done");
   }
 
   void submit(std::string_view name, const StepArgs& args) {
@@ -100,6 +105,12 @@ class Executor::Impl {
           {op.id, seconds(span.start_ns - origin_ns), seconds(span.end_ns - origin_ns)});
     }
     return times;
+  }
+
+  bool all_complete() const {
+    for (std::uint64_t step = completed_; step < submitted_; ++step)
+      if (states_[step % states_.size()].ops_left > 0) return false;
+    return true;
   }
 
   void complete(std::uint64_t step) {

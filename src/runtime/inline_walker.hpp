@@ -28,6 +28,7 @@ class InlineWalker : public LaneWalker {
       step.ran(op, {start, now_ns()});
     } catch (const Error& error) {
       failure_ = error.what();
+      runner_.abort_ranks(*failure_);
       throw;
     }
     --step.ops_left;

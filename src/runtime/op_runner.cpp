@@ -30,105 +30,38 @@ void count_bytes(const Op& op, std::uint64_t bytes, StepState& step) {
   (op.kind == OpKind::read ? step.nvme_bytes_read : step.nvme_bytes_written) += bytes;
 }
 
-bool same(const Region& one, const Region& other) {
-  return one.tier == other.tier && one.drive == other.drive && one.offset == other.offset &&
-         one.bytes == other.bytes;
-}
-
-void check_executable(const Program& program) {
-  if (program.world == 1) return;
-  throw ConfigError(
-      fmt::format("the plan is for {} ranks, which can be planned but not yet run: train with one",
-                  program.world));
-}
-
-double sum_of(const TensorView& values) {
+// In order, all of one after all of those before: the bits of the norm.
+double sum_of(std::span<const TensorView> values) {
   double sum = 0;
-  const double* data = values.as<double>();
-  for (std::int64_t i = 0; i < values.count(); ++i) sum += data[i];
+  for (const TensorView& view : values) {
+    const double* data = view.as<double>();
+    for (std::int64_t i = 0; i < view.count(); ++i) sum += data[i];
+  }
   return sum;
+}
+
+std::span<const TensorView> all_but_last(const BoundOp& bound) {
+  return std::span(bound.views).first(bound.views.size() - 1);
+}
+
+UpdateScalars scalars_of(const TensorView& view) {
+  UpdateScalars scalars;
+  std::memcpy(&scalars, view.data, sizeof scalars);
+  return scalars;
 }
 
 }  // namespace
 
 OpRunner::OpRunner(const Program& program, const Plan& plan, const ExecutorParts& parts,
-                   Poison poison)
-    : program_(program), parts_(parts), poison_(poison) {
-  check_executable(program);
-  const NvmeTiles nvme(program, plan);
-  ensure(nvme.tiles().empty() ||
-         (parts.store != nullptr && parts.store->num_tiles() == std::ssize(nvme.tiles())));
-  for (const Schedule& schedule : plan.schedules) {
-    std::vector<Bound> bound;
-    for (const Op& op : schedule.ops) bound.push_back(bind(op, plan, nvme));
-    bound_.push_back(std::move(bound));
-  }
+                   const ExecutorOptions& options)
+    : program_(program),
+      parts_(parts),
+      poison_(options.poison),
+      before_op_(options.before_op),
+      bound_(program, plan, *parts.memory, parts.store),
+      collectives_(program, parts.comm, *parts.device) {
   for (int lane = 0; lane < num_lanes; ++lane)
     streams_.push_back(parts.device->make_stream(lane_name(lane_at(lane))));
-}
-
-std::byte* OpRunner::address(const Region& region) const {
-  switch (region.tier) {
-    case Tier::device:
-      return parts_.memory->device_address(region.offset);
-    case Tier::host:
-      return parts_.memory->host_address(region.offset);
-    case Tier::nvme:
-      return nullptr;
-  }
-  return nullptr;
-}
-
-TensorView OpRunner::view(const Operand& operand) const {
-  const auto bytes = static_cast<std::int64_t>(operand.region.bytes);
-  std::byte* data = address(operand.region);
-  switch (operand.what.content) {
-    case Content::partials:
-    case Content::rank_sums:
-    case Content::rank_metrics:
-      return {data, DType::f64, {bytes / 8}};
-    case Content::scalars:
-    case Content::scratch:
-      return {data, DType::u8, {bytes}};
-    case Content::contribution:
-    case Content::rank_contribution:
-      return {
-          data, program_.contribution_dtype, {bytes / dtype_bytes(program_.contribution_dtype)}};
-    case Content::value:
-      break;
-  }
-  const auto [shard, tile, content] = operand.what;
-  const std::int64_t count =
-      tile < 0 ? program_.shard(shard).count : program_.tile_count(shard, tile);
-  const TensorView value{data, program_.shard(shard).dtype, {count}};
-  ensure(value.bytes() == bytes);
-  return value;
-}
-
-OpRunner::Bound OpRunner::bind(const Op& op, const Plan& plan, const NvmeTiles& nvme) const {
-  Bound bound;
-  for (const Operand& operand : op.operands) {
-    const TensorView v = view(operand);
-    if (operand.what.content == Content::scratch)
-      bound.scratch = {v.as<std::byte>(), operand.region.bytes};
-    else
-      bound.views.push_back(v);
-  }
-  if (op.kind == OpKind::read || op.kind == OpKind::write) bind_transfer(op, plan, nvme, bound);
-  return bound;
-}
-
-// A store moves whole tiles: so must every transfer of a plan.
-void OpRunner::bind_transfer(const Op& op, const Plan& plan, const NvmeTiles& nvme,
-                             Bound& bound) const {
-  const bool reads = op.kind == OpKind::read;
-  const Operand& disk = op.operands[reads ? 0 : 1];
-  const int tile = std::max(disk.what.tile, 0);
-  const Region& home = plan.homes[disk.what.shard.index()][static_cast<std::size_t>(tile)];
-  ensure(same(disk.region, home));
-  bound.store_tile = nvme.index(disk.what.shard, tile);
-  bound.tile_memory = {address(op.operands[reads ? 1 : 0].region),
-                       parts_.store->padded_bytes(bound.store_tile)};
 }
 
 Kernels& OpRunner::kernels(const Op& op) const {
@@ -144,8 +77,8 @@ void OpRunner::run(const Op& op, StepState& step) {
 }
 
 void OpRunner::carry_out(const Op& op, StepState& step) {
-  if (poison_ == Poison::on) poison(op);
-  const Bound& bound = this->bound(op, step);
+  begin(op);
+  const BoundOp& bound = this->bound(op, step);
   switch (op.kind) {
     case OpKind::feed:
       feed(op, step);
@@ -169,16 +102,20 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
     case OpKind::square:
       kernels(op).square_sums(bound.views[0], bound.views[1], stream(op));
       break;
+    case OpKind::sum:
+      *bound.views.back().as<double>() = sum_of(all_but_last(bound));
+      break;
     case OpKind::norm:
-      norm(op, bound, step);
+      norm(bound, step);
       break;
     case OpKind::update:
       update(op, bound, step);
       break;
     case OpKind::gather:
+      step.comm_bytes += collectives_.gather(bound, stream(op));
+      break;
     case OpKind::reduce:
-    case OpKind::sum:
-      ensure(false);  // Of several ranks, whose Programs the constructor refuses.
+      step.comm_bytes += collectives_.reduce(bound, stream(op));
       break;
     case OpKind::report:
       report(op, bound, step);
@@ -188,21 +125,38 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
 }
 
 void OpRunner::start_transfer(const Op& op, StepState& step, IoCompletion& completion) {
-  if (poison_ == Poison::on) poison(op);
-  const Bound& transfer = bound(op, step);
+  begin(op);
+  const BoundOp& transfer = bound(op, step);
   count_bytes(op, transfer.tile_memory.size(), step);
   parts_.store->submit(io_op(op), transfer.store_tile, transfer.tile_memory, priority_of(op),
                        completion);
 }
 
-// All bits set is NaN in every floating dtype: what an op forgets to write shows up in the loss.
-void OpRunner::poison(const Op& op) const {
+void OpRunner::begin(const Op& op) const {
+  if (before_op_) before_op_(op);
+  if (poison_ == Poison::off) return;
   for (const Operand& operand : op.operands) {
     const bool written_whole =
         operand.access == Access::produce || operand.access == Access::accumulate;
-    if (written_whole && operand.region.tier != Tier::nvme)
-      std::memset(address(operand.region), 0xff, operand.region.bytes);
+    if (written_whole && operand.region.tier != Tier::nvme) poison(op.operands, operand.region);
   }
+}
+
+// All bits set is NaN in every floating dtype: what an op forgets to write shows up in the loss.
+// What it reads stays: a rank's slice may lie inside the whole that it is gathered to.
+void OpRunner::poison(std::span<const Operand> operands, const Region& region) const {
+  const auto kept = std::ranges::find_if(operands, [&](const Operand& operand) {
+    return (operand.access == Access::read || operand.access == Access::update) &&
+           operand.region.overlaps(region);
+  });
+  if (kept == operands.end()) {
+    std::memset(address(*parts_.memory, region), 0xff, region.bytes);
+    return;
+  }
+  const auto others = operands.subspan(static_cast<std::size_t>(kept - operands.begin()) + 1);
+  const std::uint64_t begin = kept->region.offset, end = kept->region.end();
+  if (begin > region.offset) poison(others, region.part(0, begin - region.offset));
+  if (end < region.end()) poison(others, region.part(end - region.offset, region.end() - end));
 }
 
 void OpRunner::feed(const Op& op, StepState& step) {
@@ -212,7 +166,7 @@ void OpRunner::feed(const Op& op, StepState& step) {
   ensure(shard.micro_batch >= 0 && static_cast<std::size_t>(shard.micro_batch) < inputs.size());
   const std::span<const std::byte> source = inputs[static_cast<std::size_t>(shard.micro_batch)];
   ensure(source.size() == target.region.bytes);
-  parts_.device->copy(address(target.region), source.data(), source.size(),
+  parts_.device->copy(address(*parts_.memory, target.region), source.data(), source.size(),
                       CopyKind::host_to_device, stream(op));
 }
 
@@ -221,17 +175,14 @@ void OpRunner::copy(const Op& op) {
   const CopyKind kind = source.tier == target.tier    ? CopyKind::device_to_device
                         : target.tier == Tier::device ? CopyKind::host_to_device
                                                       : CopyKind::device_to_host;
-  parts_.device->copy(address(target), address(source), source.bytes, kind, stream(op));
+  parts_.device->copy(address(*parts_.memory, target), address(*parts_.memory, source),
+                      source.bytes, kind, stream(op));
 }
 
 // Partial sums are added in the order of shards and elements, whatever the tiles: one norm for
 // every placement.
-void OpRunner::norm(const Op&, const Bound& bound, StepState& step) {
-  double sum = 0;
-  for (std::size_t i = 0; i + 1 < bound.views.size(); ++i) {
-    const double* partials = bound.views[i].as<double>();
-    for (std::int64_t j = 0; j < bound.views[i].count(); ++j) sum += partials[j];
-  }
+void OpRunner::norm(const BoundOp& bound, StepState& step) {
+  const double sum = sum_of(all_but_last(bound));
   const UpdateHyper& hyper = step.args->hyper;
   UpdateScalars scalars;
   scalars.grad_norm = std::sqrt(sum);
@@ -243,21 +194,18 @@ void OpRunner::norm(const Op&, const Bound& bound, StepState& step) {
   std::memcpy(bound.views.back().data, &scalars, sizeof scalars);
 }
 
-UpdateScalars OpRunner::gate(const Op& op, const Bound& bound) const {
-  UpdateScalars scalars;
-  if (op.operands.back().what.content == Content::scalars) {
-    std::memcpy(&scalars, bound.views.back().data, sizeof scalars);
-  } else if (!std::isfinite(sum_of(bound.views.back()))) {
+UpdateScalars OpRunner::gate(const Op& op, const BoundOp& bound) const {
+  if (op.operands.back().what.content == Content::scalars) return scalars_of(bound.views.back());
+  if (!std::isfinite(sum_of({&bound.views.back(), 1})))
     throw Error(
         "the gradient is not finite; with updates during backward, tiles updated before it keep "
         "their new values. "
         "Lower the learning rate, or use offload.update_order: deferred, which updates nothing in "
         "such a step");
-  }
-  return scalars;
+  return {};
 }
 
-void OpRunner::update(const Op& op, const Bound& bound, StepState& step) {
+void OpRunner::update(const Op& op, const BoundOp& bound, StepState& step) {
   const Segment& segment = program_.segment(op.segment);
   const UpdateScalars scalars = gate(op, bound);
   TileUpdate tile;
@@ -272,24 +220,25 @@ void OpRunner::update(const Op& op, const Bound& bound, StepState& step) {
   optimizer.update(tile, step.args->hyper, scalars, stream(op));
 }
 
-void OpRunner::report(const Op& op, const Bound& bound, StepState& step) {
+// Of several ranks: all of one rank after all of the ranks before.
+void OpRunner::report(const Op& op, const BoundOp& bound, StepState& step) {
   StepResult& result = step.result;
   result.index = step.args->index;
   result.loss = 0;
   result.micro_batch_losses.clear();
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     if (op.operands[i].what.content == Content::scalars) {
-      UpdateScalars scalars;
-      std::memcpy(&scalars, bound.views[i].data, sizeof scalars);
+      const UpdateScalars scalars = scalars_of(bound.views[i]);
       result.grad_norm = scalars.grad_norm;
       result.finite = std::isfinite(scalars.grad_norm);
       result.applied = scalars.apply != 0;
       continue;
     }
-    const double loss = *bound.views[i].as<double>();
-    result.micro_batch_losses.push_back(loss);
-    result.loss += loss;
+    const std::span losses(bound.views[i].as<double>(),
+                           static_cast<std::size_t>(bound.views[i].count()));
+    result.micro_batch_losses.insert(result.micro_batch_losses.end(), losses.begin(), losses.end());
   }
+  for (const double loss : result.micro_batch_losses) result.loss += loss;
 }
 
 std::string OpRunner::failure(const Op& op, const StepState& step, const std::string& why) const {

@@ -26,7 +26,7 @@ struct StepState {
   std::atomic<std::int64_t> ops_left{0};
   std::array<std::atomic<std::int64_t>, num_lanes> busy_ns{};
   std::array<std::atomic<std::int64_t>, num_lanes> compute_wait_ns{};
-  std::atomic<std::uint64_t> nvme_bytes_read{0}, nvme_bytes_written{0};
+  std::atomic<std::uint64_t> nvme_bytes_read{0}, nvme_bytes_written{0}, comm_bytes{0};
   // By OpId, room for the largest schedule. Each is written by whoever carries out the op, before
   // it counts the op off ops_left: who sees 0 there may read them all.
   std::vector<OpSpan> spans;
@@ -41,6 +41,7 @@ struct StepState {
     for (auto& value : compute_wait_ns) value = 0;
     nvme_bytes_read = 0;
     nvme_bytes_written = 0;
+    comm_bytes = 0;
     ops_left = static_cast<std::int64_t>(num_ops);
   }
   // Told of each op of a lane that does one at a time.
@@ -55,6 +56,7 @@ struct StepState {
       t.busy_ns[i] = busy_ns[i], t.compute_wait_ns[i] = compute_wait_ns[i];
     t.nvme_bytes_read = nvme_bytes_read;
     t.nvme_bytes_written = nvme_bytes_written;
+    t.comm_bytes = comm_bytes;
     return t;
   }
 };

@@ -97,7 +97,7 @@ class ThreadedWalker final : public LaneWalker {
   void transfer_done(OpTrack& track, const IoResult& result) noexcept {
     track.in_flight = false;  // First: once it counts as complete, its next step may begin.
     span(track).end_ns = io_lane_busy(track.op->lane, *track.step, -1);
-    if (!result.ok()) fail(runner_.failure(*track.op, *track.step, result.message));
+    if (!result.ok()) op_failed(runner_.failure(*track.op, *track.step, result.message));
     finish(track, *track.step);
     transfer_ended();
   }
@@ -177,7 +177,7 @@ class ThreadedWalker final : public LaneWalker {
       late_lane(*track.op).worked(end - start);
       finish(track, step);
     } catch (const std::exception& error) {
-      fail(error.what());
+      op_failed(error.what());
     }
   }
 
@@ -188,7 +188,7 @@ class ThreadedWalker final : public LaneWalker {
     try {
       runner_.start_transfer(*track.op, step, track);
     } catch (const std::exception& error) {  // Refused: the store does not have it.
-      fail(runner_.failure(*track.op, step, error.what()));
+      op_failed(runner_.failure(*track.op, step, error.what()));
       track.in_flight = false;
       transfer_ended();
     }
@@ -219,11 +219,18 @@ class ThreadedWalker final : public LaneWalker {
     return now;
   }
 
-  // The first failure is the one to tell of.
-  void fail(const std::string& text) {
+  // Lanes of this rank and of others may wait inside a collective. The other ranks have the reason
+  // before the caller has the error: it may go on to end this rank.
+  void op_failed(const std::string& text) {
+    if (fail(text)) runner_.abort_ranks(text);
+  }
+  // The first failure is the one to tell of. Returns whether this is it.
+  bool fail(const std::string& text) {
     std::lock_guard lock(mutex_);
-    if (failure_.empty()) failure_ = text;
+    const bool first = failure_.empty();
+    if (first) failure_ = text;
     stop_waiting();
+    return first;
   }
   void stop_waiting() {
     if (failed_.exchange(true)) return;

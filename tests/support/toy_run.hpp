@@ -2,19 +2,25 @@
 // Trains a toy Program through a Plan, or plainly without one; both give the losses, norms and
 // final weights to compare.
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "strata/io/io_engine.hpp"
 #include "strata/plan/plan.hpp"
 #include "strata/runtime/executor.hpp"
+#include "strata/runtime/state_access.hpp"
+#include "support/drives.hpp"
+#include "support/toy_model.hpp"
 
 namespace strata::testing {
 
 struct Trajectory {
   std::vector<double> losses, norms;
-  std::vector<double> scores;                   // of the "eval" sequence, run in between
+  std::vector<double> micro_batch_losses;  // of all steps; of several ranks: rank after rank
+  std::vector<double> scores;              // of the "eval" sequence, run in between
   std::vector<std::vector<std::byte>> weights;  // per block
   bool operator==(const Trajectory&) const = default;
 };
@@ -27,10 +33,40 @@ struct ToyRunOptions {
   ExecutorOptions executor = {};
 };
 
-// `engine` serves the NVMe tier, every read verified; null when the plan uses none.
+// One rank: its memory, its tiles at their first values, and its executor. `engine` serves the NVMe
+// tier, every read verified; null when the plan uses none. `comm` may be null for one rank.
+class ToyRank {
+ public:
+  ToyRank(const Program& program, const Plan& plan, IoEngine* engine, Communicator* comm,
+          const ExecutorOptions& options);
+
+  Executor& executor() { return *executor_; }
+  void end() { executor_.reset(); }
+  Trajectory train(const ToyRunOptions& options);
+
+ private:
+  void make_store(IoEngine& engine);
+  void initialise();
+  void evaluate(std::int64_t step, const ToyRunOptions& options, Trajectory& trajectory);
+  std::vector<std::vector<std::byte>> weights();
+
+  const Program& program_;
+  const Plan& plan_;
+  const std::unique_ptr<Device> device_ = make_host_device({});
+  TierMemory memory_;
+  std::optional<Drives> drives_;
+  std::unique_ptr<ShardStore> store_;
+  const std::unique_ptr<Kernels> kernels_ = make_ref_kernels();
+  ToyModel model_;
+  ToyOptimizer optimizer_;
+  std::optional<StateAccess> state_;
+  std::optional<Executor> executor_;  // last: its threads use the rest
+};
+
 Trajectory run_planned(const Program& program, const Plan& plan, IoEngine* engine,
                        const ToyRunOptions& options);
-// The same steps on plain vectors, one segment after the other.
-Trajectory run_plainly(const Program& program, const ToyRunOptions& options);
+// The same steps on plain vectors, one segment after the other. `ranks` share the micro-batches of
+// the Program, which is one rank's: the order of their sums is kept.
+Trajectory run_plainly(const Program& program, const ToyRunOptions& options, int ranks = 1);
 
 }  // namespace strata::testing

@@ -47,8 +47,8 @@ struct ExecutorOptions {
   // threaded: called on each lane's thread before its first op; the place to bind it. Must not
   // throw.
   std::function<void(Lane)> on_lane_start = {};
-  // Called before each op; what it throws is the op's failure. Stands in for faults: tests. A
-  // transfer's is called before the drive has it.
+  // Called before each op, on its lane's thread; what it throws is the op's failure. Stands in for
+  // faults: tests. A transfer's is called before the drive has it.
   std::function<void(const Op&)> before_op = {};
   // threaded: called on its lane's thread when an op that began at `start_ns` has run, before
   // anybody may learn of it; what it takes counts as the op's time. Stands in for slower hardware:

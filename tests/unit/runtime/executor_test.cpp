@@ -47,17 +47,6 @@ class FailingModel : public SegmentRunner {
   }
 };
 
-TEST(Executor, RefusesAPlanForSeveralRanks) {
-  const Program program = make_toy_program({.world = 2});
-  const Plan plan = make_plan(program, roomy_limits(), random_policy(1));
-  try {
-    Executor(program, plan, {}, {});
-    FAIL() << "accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_NE(std::string(error.what()).find("2 ranks"), std::string::npos) << error.what();
-  }
-}
-
 Plan verified_plan(const Program& program, const Policy& policy) {
   Plan plan = make_plan(program, roomy_limits(), policy);
   EXPECT_TRUE(verify(program, plan).empty());

@@ -1,0 +1,193 @@
+// Plans of several ranks, run: every stage, placement and mode gives the losses, norms and weights
+// of one plain rank that does the work of all, to the bit, and exchanges the bytes that it says.
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "strata/core/philox.hpp"
+#include "support/policies.hpp"
+#include "support/sanitizers.hpp"
+#include "support/toy_ranks.hpp"
+
+namespace strata {
+namespace {
+
+using testing::all_on;
+using testing::random_policy;
+using testing::random_schedule;
+using testing::RanksRun;
+using testing::rounds;
+using testing::ToyRanks;
+using testing::ToyRunOptions;
+using testing::ToyShape;
+using testing::ToyUpdate;
+using testing::Trajectory;
+
+std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
+  SimOptions options;
+  options.seed = seed;
+  options.latency_us_max = 10;
+  options.short_transfer_probability = 0.05;
+  return make_sim_engine(options);
+}
+
+ExecutionMode mode_of(std::uint64_t seed) { return static_cast<ExecutionMode>(seed % 3); }
+
+void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
+  EXPECT_EQ(expected.losses, got.losses) << what;
+  EXPECT_EQ(expected.micro_batch_losses, got.micro_batch_losses) << what;
+  EXPECT_EQ(expected.norms, got.norms) << what;
+  EXPECT_EQ(expected.scores, got.scores) << what;
+  EXPECT_TRUE(expected.weights == got.weights) << what << ": weights differ";
+}
+
+Trajectory trained(const ToyRanks& ranks, const ToyRunOptions& options, std::uint64_t seed) {
+  const auto engine = sim_disk(seed);
+  return ranks.together(ranks.train(engine.get(), options));
+}
+
+// Blocks of one slice that is mostly padding, and of slices of several tiles.
+ToyShape shape_of(int world, int stage) {
+  return {.layers = 2,
+          .micro_batches = 2,
+          .layer_elements = 5000,
+          .embedding_elements = 37001,
+          .tokens = 16,
+          .world = world,
+          .zero_stage = stage};
+}
+
+class Ranks : public ::testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Worlds, Ranks, ::testing::Values(1, 2, 3, 4, 8),
+                         [](const auto& world) { return "World" + std::to_string(world.param); });
+
+TEST_P(Ranks, GiveThePlainBitsInEveryStagePlacementAndMode) {
+  ToyRunOptions options{.steps = 3, .evaluate_every = 2};
+  const Trajectory expected =
+      ToyRanks(shape_of(GetParam(), 0), all_on(Tier::host)).plainly(options);
+  const std::vector<Policy> policies{all_on(Tier::device), all_on(Tier::host), all_on(Tier::nvme),
+                                     random_policy(3), random_policy(4), random_policy(5)};
+  std::uint64_t seed = 0;
+  for (int stage = 0; stage < 4; ++stage)
+    for (std::size_t placement = 0; placement < policies.size(); ++placement, ++seed) {
+      const ToyRanks ranks(shape_of(GetParam(), stage), policies[placement]);
+      options.executor = {mode_of(seed + placement / 3), seed, Poison::on};
+      expect_same(expected, trained(ranks, options, seed),
+                  "stage " + std::to_string(stage) + ", placement " + std::to_string(placement));
+    }
+}
+
+TEST_P(Ranks, GiveThePlainBitsInManyLegalOrders) {
+  ToyRunOptions options{.steps = 3, .evaluate_every = 2};
+  for (const int stage : {1, 3}) {
+    const ToyRanks ranks(shape_of(GetParam(), stage), random_policy(7));
+    const Trajectory expected = ranks.plainly(options);
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(8, 2)); ++seed) {
+      options.executor = {ExecutionMode::seeded, seed, Poison::on};
+      expect_same(expected, trained(ranks, options, seed), "order " + std::to_string(seed));
+    }
+  }
+}
+
+// Bytes that one run of the schedule exchanges.
+std::uint64_t planned_bytes(const Plan& plan, std::string_view schedule) {
+  std::uint64_t bytes = 0;
+  for (const Op& op : plan.schedule(schedule)->ops) bytes += collective_bytes(op);
+  return bytes;
+}
+
+TEST_P(Ranks, ExchangeTheBytesOfThePlan) {
+  for (const ExecutionMode mode : {ExecutionMode::threaded, ExecutionMode::serial})
+    for (int stage = 0; stage < 4; ++stage) {
+      const ToyRanks ranks(shape_of(GetParam(), stage), random_policy(1));
+      ToyRunOptions options{.steps = 2, .evaluate_every = 1};
+      options.executor.mode = mode;
+      const auto engine = sim_disk(1);
+      const RanksRun run = ranks.train(engine.get(), options);
+      for (int rank = 0; rank < ranks.world(); ++rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        ASSERT_EQ(run.errors[at], "");
+        const std::uint64_t train = planned_bytes(ranks.plan(rank), "train");
+        EXPECT_EQ(run.train[at].comm_bytes, train) << "stage " << stage << " rank " << rank;
+        EXPECT_EQ(run.eval[at].comm_bytes, planned_bytes(ranks.plan(rank), "eval"));
+        EXPECT_EQ(train > 0, ranks.world() > 1);
+      }
+    }
+}
+
+// Any shape, any world, any schedule.
+ToyShape random_shape(std::uint64_t seed) {
+  PhiloxStream random(seed, 91);
+  const auto below = [&](int n) {
+    return static_cast<int>(random.next_below(static_cast<std::uint64_t>(n)));
+  };
+  ToyShape shape;
+  shape.layers = 1 + below(3);
+  shape.micro_batches = 1 + below(4);
+  shape.group = below(2) == 0 ? 1 : shape.micro_batches;
+  shape.kept_layers = below(shape.layers + 1);
+  shape.layer_elements = 1 + below(9000);
+  shape.embedding_elements = 1 + below(50000);
+  shape.tokens = 1 + below(20);
+  shape.tile_elements = norm_chunk_elements * (1 + below(3));
+  shape.tied = below(2) == 0;
+  shape.update = below(2) == 0 ? ToyUpdate::produces_weight : ToyUpdate::updates_weight;
+  shape.world = std::array{2, 3, 5, 7}[static_cast<std::size_t>(below(4))];
+  shape.zero_stage = below(4);
+  return shape;
+}
+
+std::string name_of(const ToyShape& shape, std::uint64_t seed) {
+  return "seed " + std::to_string(seed) + ": world " + std::to_string(shape.world) + ", stage " +
+         std::to_string(shape.zero_stage) + ", group " + std::to_string(shape.group) + " of " +
+         std::to_string(shape.micro_batches);
+}
+
+class RankSchedules : public ::testing::TestWithParam<ExecutionMode> {};
+
+INSTANTIATE_TEST_SUITE_P(Modes, RankSchedules,
+                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
+                                           ExecutionMode::seeded),
+                         [](const auto& mode) {
+                           return mode.param == ExecutionMode::threaded ? "Threaded"
+                                  : mode.param == ExecutionMode::serial ? "Serial"
+                                                                        : "Seeded";
+                         });
+
+// Groups of micro-batches, tied and kept layers, both kinds of update in all three orders, and
+// updates that pass through the device.
+TEST_P(RankSchedules, GiveThePlainBitsForRandomShapes) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(40, 8)); ++seed) {
+    const ToyShape shape = random_shape(seed);
+    const Policy policy = random_schedule(seed);
+    ToyRunOptions options{.steps = 3, .evaluate_every = 2};
+    if (policy.update_order == UpdateOrder::during_backward) options.max_grad_norm = 0;
+    options.executor = {GetParam(), seed, Poison::on};
+    const ToyRanks ranks(shape, policy);
+    expect_same(ranks.plainly(options), trained(ranks, options, seed), name_of(shape, seed));
+  }
+}
+
+// 1 rank of 8 micro-batches, 2 of 4, 4 of 2 and 8 of 1 train on the same data.
+TEST(RankSchedules, TradePlacesWithMicroBatches) {
+  ToyRunOptions options{.steps = 4, .evaluate_every = 0};
+  const auto of_world = [&](int world) {
+    ToyShape shape = shape_of(world, 3);
+    shape.micro_batches = 8 / world;
+    return trained(ToyRanks(shape, random_policy(2)), options, 2);
+  };
+  const Trajectory one = of_world(1);
+  for (const int world : {2, 4, 8}) {
+    const Trajectory many = of_world(world);
+    for (std::size_t step = 0; step < one.losses.size(); ++step) {
+      EXPECT_NEAR(many.losses[step], one.losses[step], 1e-12);  // added in another order
+      EXPECT_NEAR(many.norms[step], one.norms[step], 1e-12);
+    }
+    EXPECT_TRUE(many.weights == one.weights) << "world " << world;
+  }
+}
+
+}  // namespace
+}  // namespace strata
