@@ -56,6 +56,11 @@ void Emitter::add_contributions_in(const Region& slot) {
   add_contributions(static_cast<std::size_t>(summed_contributions_.rend() - last));
 }
 
+// Those whose slots the next segment writes to.
+void Emitter::add_contributions_in_use() {
+  for (const Region& region : in_use_) add_contributions_in(region);
+}
+
 // The first `count`: those to one gradient keep their order.
 void Emitter::add_contributions(std::size_t count) {
   const SegmentId outer = current_;

@@ -92,8 +92,9 @@ void Emitter::run(const Segment& s) {
     operands.push_back(bind(use));
     in_use_.push_back(operands.back().region);
   }
+  add_contributions_in_use();
   sum_pending_contributions();
-  for (const Region& region : in_use_) add_contributions_in(region);
+  add_contributions_in_use();
   if (s.scratch_bytes > 0) {
     std::uint64_t most = 0;  // one region serves all: the compute lane runs one segment at a time
     for (const Segment& other : program_.segments) most = std::max(most, other.scratch_bytes);

@@ -57,6 +57,7 @@ class Emitter {
   void gather_weight(ShardId shard, const Region& whole);
   void sum_pending_contributions();
   void add_contributions_in(const Region& slot);
+  void add_contributions_in_use();
   void add_contributions(std::size_t count);
   void add_all_contributions();
   Region sum_over_ranks(ShardId shard, const Region& whole);
