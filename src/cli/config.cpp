@@ -78,7 +78,7 @@ std::string format_config(const RunConfig& config) {
   for (const ConfigKey& key : config_keys()) {
     const std::size_t dot = key.name.find('.');
     const std::string owner = dot == std::string::npos ? "" : key.name.substr(0, dot);
-    if (owner != group) text += owner + ":\n";
+    if (owner != group && !owner.empty()) text += owner + ":\n";
     group = owner;
     const std::string leaf = owner.empty() ? key.name : "  " + key.name.substr(dot + 1);
     text +=

@@ -81,7 +81,7 @@ std::vector<RecognisedKey> run_keys() {
        "held-out loss is always taken at the start and end; use eval_strategy: steps"},
       {"eval_accumulation_steps", off, "evaluation keeps no logits; remove it"},
       {"eval_delay", off, "use eval_steps"},
-      {"ddp_*", off, "ranks are threads of one process, without DDP; remove it"},
+      {"ddp_*", off, "ranks exchange what the plan says, without DDP; remove it"},
       {"fsdp*", off, "Strata places state itself; say where it lives under offload:"},
       {"deepspeed", off,
        "reading DeepSpeed files is not implemented yet; say where state lives under offload:"},

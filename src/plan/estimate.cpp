@@ -83,7 +83,7 @@ void Estimator::add_weights(const Policy& policy, const Pieces& pieces, Resource
   const std::vector<int>& fetches = outline_.fetches(policy.weight_slots);
   const bool all_resident = policy.fractions[weight_role].device >= 1;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const StatePiece& piece = outline_.pieces[i];
+    const UpdatePiece& piece = outline_.pieces[i];
     const double bytes = piece.bytes[weight_role] * fetches[static_cast<std::size_t>(piece.block)];
     const Tier home = pieces[i].tier[weight_role];
     if (outline_.sliced[weight_role]) load.gather(bytes * (outline_.world - 1));
@@ -94,7 +94,7 @@ void Estimator::add_weights(const Policy& policy, const Pieces& pieces, Resource
 
 void Estimator::add_gradients(const Pieces& pieces, ResourceLoad& load) const {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const StatePiece& piece = outline_.pieces[i];
+    const UpdatePiece& piece = outline_.pieces[i];
     const BlockOutline& block = outline_.blocks[static_cast<std::size_t>(piece.block)];
     if (block.contributions == 0) continue;
     const Tier home = pieces[i].tier[gradient_role];
@@ -138,7 +138,7 @@ ResourceLoad Estimator::state_load(const Pieces& pieces) const {
 }
 
 // Of what is replicated, an update touches this rank's part; the others come by a gather.
-void Estimator::add_update(const StatePiece& piece, const PlacedPiece& placed,
+void Estimator::add_update(const UpdatePiece& piece, const PlacedPiece& placed,
                            ResourceLoad& load) const {
   const auto own = [&](std::size_t role) {
     return piece.bytes[role] / (outline_.sliced[role] ? 1 : outline_.world);

@@ -51,7 +51,7 @@ class Estimator {
   void add_sum(Tier home, double contributed, double sum, int contributions,
                ResourceLoad& load) const;
   void add_boundaries(const Policy& policy, ResourceLoad& load) const;
-  void add_update(const StatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
+  void add_update(const UpdatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
   double held_share(const Policy& policy) const;
   double schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const;
 

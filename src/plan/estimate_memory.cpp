@@ -65,7 +65,7 @@ class MemoryEstimate {
 
   void look_at_movements() {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      const StatePiece& piece = outline_.pieces[i];
+      const UpdatePiece& piece = outline_.pieces[i];
       const BlockOutline& block = outline_.blocks[static_cast<std::size_t>(piece.block)];
       const Tier gradient = pieces_[i].tier[gradient_role];
       movement_.weight_from_nvme |= pieces_[i].tier[weight_role] == Tier::nvme;

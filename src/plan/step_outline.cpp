@@ -84,9 +84,9 @@ void StepOutline::add_pieces(const Program& program, std::int64_t tiles_per_piec
   }
 }
 
-StatePiece StepOutline::piece_of(const Program& program, int block, std::int64_t first,
+UpdatePiece StepOutline::piece_of(const Program& program, int block, std::int64_t first,
                                  std::int64_t end) {
-  StatePiece piece;
+  UpdatePiece piece;
   piece.block = block;
   for (int role = 0; role < num_state_roles; ++role) {
     const ShardId shard = program.find(static_cast<Role>(role), block);
@@ -105,7 +105,7 @@ StatePiece StepOutline::piece_of(const Program& program, int block, std::int64_t
 
 void StepOutline::order_pieces(const Program& program) {
   std::vector<int> first_of_block(program.blocks.size() + 1, 0);
-  for (const StatePiece& piece : pieces)
+  for (const UpdatePiece& piece : pieces)
     ++first_of_block[static_cast<std::size_t>(piece.block) + 1];
   for (std::size_t b = 1; b < first_of_block.size(); ++b)
     first_of_block[b] += first_of_block[b - 1];

@@ -16,7 +16,7 @@ namespace strata {
 inline constexpr int num_state_roles = 5;  // weight, gradient, master, moment1, moment2
 
 // Consecutive tiles of one block, placed together.
-struct StatePiece {
+struct UpdatePiece {
   int block = -1;
   double elements = 0;
   std::array<double, num_state_roles> bytes{};
@@ -75,7 +75,7 @@ struct StepOutline {
 
   int world = 1;
   bool pieces_are_tiles = true;
-  std::vector<StatePiece> pieces;
+  std::vector<UpdatePiece> pieces;
   std::array<std::vector<int>, num_state_roles> order;  // pieces as the planner deals them
   std::array<bool, num_state_roles> updated{};          // read and written by updates
   std::array<bool, num_state_roles> sliced{};           // this rank has its slice alone
@@ -94,7 +94,7 @@ struct StepOutline {
  private:
   void outline_state(const Program& program);
   void add_pieces(const Program& program, std::int64_t tiles_per_piece);
-  static StatePiece piece_of(const Program& program, int block, std::int64_t first,
+  static UpdatePiece piece_of(const Program& program, int block, std::int64_t first,
                              std::int64_t end);
   void order_pieces(const Program& program);
   void outline_blocks(const Program& program);

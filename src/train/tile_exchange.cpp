@@ -29,16 +29,14 @@ TileExchange::TileExchange(const Program& program, StateAccess& state, Communica
          control->rank() == program.rank);
 }
 
+// The others hear of its own tiles too: no wait of theirs is longer than a tile takes to write.
 void TileExchange::fetch(ShardId shard, int place, std::span<std::byte> target) {
   ensure(program_.rank == reader);
-  if (is_here(shard, place)) {
-    const auto bytes = state_.read(shard, program_.tile_at(shard, place));
-    ensure(bytes.size() == target.size());
-    std::ranges::copy(bytes, target.begin());
-    return;
-  }
-  broadcast({shard, place});
-  send(shard, place, target.data());
+  if (control_ != nullptr) broadcast({shard, place});
+  if (owner(shard, place) != reader) return send(shard, place, target.data());
+  const auto bytes = state_.read(shard, program_.tile_at(shard, place));
+  ensure(bytes.size() == target.size());
+  std::ranges::copy(bytes, target.begin());
 }
 
 void TileExchange::finish() {
@@ -47,18 +45,23 @@ void TileExchange::finish() {
 
 void TileExchange::serve() {
   ensure(program_.rank != reader);
-  for (Request request = broadcast({}); request.shard.valid(); request = broadcast({})) {
-    std::byte* bytes = nullptr;
-    // It is only read from, but a view says nothing of that.
-    if (is_here(request.shard, request.place))
-      bytes = const_cast<std::byte*>(
-          state_.read(request.shard, program_.tile_at(request.shard, request.place)).data());
-    send(request.shard, request.place, bytes);
-  }
+  for (Request request = broadcast({}); request.shard.valid(); request = broadcast({}))
+    if (owner(request.shard, request.place) != reader) serve(request);
 }
 
-bool TileExchange::is_here(ShardId shard, int place) const {
-  return program_.tile_at(shard, place) >= 0;
+void TileExchange::serve(const Request& request) {
+  std::byte* bytes = nullptr;
+  // It is only read from, but a view says nothing of that.
+  if (owner(request.shard, request.place) == program_.rank)
+    bytes = const_cast<std::byte*>(
+        state_.read(request.shard, program_.tile_at(request.shard, request.place)).data());
+  send(request.shard, request.place, bytes);
+}
+
+// Who gives the tile: the rank in whose slice it lies, or the first when all have it.
+int TileExchange::owner(ShardId shard, int place) const {
+  const bool is_sliced = program_.shard(shard).sharing == Sharing::sliced;
+  return is_sliced ? place / program_.slice_tiles(shard) : reader;
 }
 
 // The first rank's request, on all ranks.
@@ -68,11 +71,10 @@ TileExchange::Request TileExchange::broadcast(Request request) {
   return {{words[0]}, words[1]};
 }
 
-// From the rank in whose slice the place lies.
+// What the others bring is not looked at.
 void TileExchange::send(ShardId shard, int place, std::byte* bytes) {
-  const int owner = place / program_.slice_tiles(shard);
   const TensorView tile{bytes, program_.shard(shard).dtype, {program_.tile_count(shard, place)}};
-  control_->send(tile, owner, reader, *stream_);
+  control_->send(tile, owner(shard, place), reader, *stream_);
 }
 
 }  // namespace strata

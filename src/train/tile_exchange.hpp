@@ -1,7 +1,7 @@
 #pragma once
 // A TileExchange lets the first rank read tiles of model state of all ranks, one at a time, while
-// the others serve it. The first rank asks by a broadcast of shard and place; the rank that holds
-// the tile sends it. Outside of steps; every rank takes part.
+// the others serve it. The first rank tells all, by a broadcast, which tile comes next; the rank
+// that holds it sends it. Outside of steps; every rank takes part.
 //
 // Failure. A rank that fails before its part is over aborts `control`, or whoever runs the ranks
 // does: that ends the others' waits with an Error.
@@ -33,7 +33,8 @@ class TileExchange {
  private:
   struct Request;
 
-  bool is_here(ShardId shard, int place) const;
+  int owner(ShardId shard, int place) const;
+  void serve(const Request& request);
   Request broadcast(Request request);
   void send(ShardId shard, int place, std::byte* bytes);
 
