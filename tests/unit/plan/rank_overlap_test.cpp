@@ -158,7 +158,7 @@ TEST(OverlapOfRanks, IsToldByItsCause) {
       predict(program, plan, machine_with(0.2 * layer_bytes / forward_seconds), {});
   EXPECT_THAT(format_headline(prediction), ::testing::HasSubstr("by comm"));
   EXPECT_THAT(format_waterfall(prediction),
-              ::testing::HasSubstr("wait for " + wait_cause(Lane::comm)));
+              ::testing::HasSubstr("wait for gathers and reductions among ranks"));
 }
 
 }  // namespace
