@@ -1,10 +1,14 @@
-# strata_module(name SOURCES dirs... DEPS libs...): library strata::name from every .cpp below the directories.
+# strata_module(name SOURCES dirs... DEPS libs... [WITHOUT patterns...]): library strata::name from every .cpp below the
+# directories but those whose path matches a pattern.
 function(strata_module name)
-  cmake_parse_arguments(MODULE "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(MODULE "" "" "SOURCES;DEPS;WITHOUT" ${ARGN})
   set(sources)
   foreach(directory IN LISTS MODULE_SOURCES)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${directory}/*.cpp)
     list(APPEND sources ${found})
+  endforeach()
+  foreach(pattern IN LISTS MODULE_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX ${pattern})
   endforeach()
   if(sources)
     add_library(strata_${name} STATIC ${sources})
