@@ -10,13 +10,15 @@ namespace {
 void check_ranks_match(const Program& program, const Communicator* comm) {
   if (comm == nullptr && program.world == 1) return;
   if (comm == nullptr)
-    throw ConfigError(fmt::format("the plan is for rank {} of {} ranks, but there is no link to "
-                                  "the others",
-                                  program.rank, program.world));
+    throw ConfigError(
+        fmt::format("the plan is for rank {} of {} ranks, but there is no link to "
+                    "the others",
+                    program.rank, program.world));
   if (comm->rank() != program.rank || comm->world() != program.world)
-    throw ConfigError(fmt::format("the plan is for rank {} of {} ranks, but its link is that of "
-                                  "rank {} of {}",
-                                  program.rank, program.world, comm->rank(), comm->world()));
+    throw ConfigError(
+        fmt::format("the plan is for rank {} of {} ranks, but its link is that of "
+                    "rank {} of {}",
+                    program.rank, program.world, comm->rank(), comm->world()));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 #include "support/toy_model.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <span>
+
+#include "strata/core/dtype.hpp"
 
 namespace strata::testing {
 namespace {
@@ -25,9 +26,9 @@ void embed(const SegmentViews& v) {
   const auto weight = floats(v.uses[0]), out = floats(v.uses[2]);
   const auto* tokens = v.uses[1].as<std::int32_t>();
   const auto count = static_cast<std::size_t>(v.uses[1].count());
+  const float shift = 0.001f * mean(weight);
   for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] =
-        at(weight, static_cast<std::size_t>(tokens[i % count]) * 31 + i) + 0.001f * mean(weight);
+    out[i] = at(weight, static_cast<std::size_t>(tokens[i % count]) * 31 + i) + shift;
 }
 
 // What backward would have to compute again is the input, here kept three times over.
@@ -48,12 +49,24 @@ void layer(const SegmentViews& v) {
   if (v.uses.size() > 3) save(in, floats(v.uses[3]));
 }
 
-// Sums of such values, up to 4, are exact in any order: ranks and micro-batches may trade places.
-float rounded(float value) { return std::nearbyint(value * 0x1p22f) * 0x1p-22f; }
+// To a multiple of 2^-22, the spacing of floats from 2 to 4. Sums of such values, up to 4, are
+// exact in any order: ranks and micro-batches may trade places.
+float rounded(float value) { return value + 3.0f - 3.0f; }
 
-void contribution(std::span<float> out, std::span<const float> dy, float seed) {
-  for (std::size_t j = 0; j < out.size(); ++j)
-    out[j] = rounded(at(dy, j) * (0.01f * static_cast<float>(1 + j % 7)) + 1e-4f * seed);
+void put(float& to, float value) { to = value; }
+void put(bfloat16& to, float value) { to = to_bfloat16(value); }
+
+template <typename T>
+void contribute(std::span<T> out, std::span<const float> dy, float seed) {
+  for (std::size_t begin = 0; begin < out.size(); begin += dy.size())
+    for (std::size_t j = begin; j < std::min(begin + dy.size(), out.size()); ++j)
+      put(out[j], rounded(dy[j - begin] * (0.01f * static_cast<float>(1 + j % 7)) + 1e-4f * seed));
+}
+
+void contribution(const TensorView& out, std::span<const float> dy, float seed) {
+  const auto count = static_cast<std::size_t>(out.count());
+  if (out.dtype == DType::f32) return contribute(std::span(out.as<float>(), count), dy, seed);
+  contribute(std::span(out.as<bfloat16>(), count), dy, seed);
 }
 
 void loss(const SegmentViews& v, const StepArgs& args) {
@@ -68,8 +81,8 @@ void loss(const SegmentViews& v, const StepArgs& args) {
     dx[i] = 2 * (in[i] - 0.3f) * scale + 0.001f * tie;
   }
   *v.uses[3].as<double>() = sum;
-  contribution(floats(v.uses[5]), dx, mean(in));
-  if (tied) contribution(floats(v.uses[7]), dx, tie);
+  contribution(v.uses[5], dx, mean(in));
+  if (tied) contribution(v.uses[7], dx, tie);
 }
 
 void score(const SegmentViews& v, const StepArgs& args) {
@@ -85,12 +98,12 @@ void backward(const SegmentViews& v) {
              dx = floats(v.uses[3]);
   for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = 0.5f * dy[i] + 1e-3f * at(weight, i);
   const bool kept = v.uses.size() > 5;
-  contribution(floats(v.uses[4]), dy, kept ? mean_of_saved(floats(v.uses[5])) : mean(in));
+  contribution(v.uses[4], dy, kept ? mean_of_saved(floats(v.uses[5])) : mean(in));
 }
 
 void backward_embedding(const SegmentViews& v) {
   const auto dy = floats(v.uses[1]);
-  contribution(floats(v.uses[2]), dy, static_cast<float>(v.uses[0].as<std::int32_t>()[0]));
+  contribution(v.uses[2], dy, static_cast<float>(v.uses[0].as<std::int32_t>()[0]));
 }
 
 void produce_weight(const TileUpdate& tile, float rate, const UpdateScalars& scalars) {

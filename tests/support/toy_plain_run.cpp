@@ -130,8 +130,8 @@ class PlainRun {
   void add_squares(const Shard& gradient, std::vector<double>& sums) {
     std::vector<double> chunks(
         static_cast<std::size_t>(ceil_div(gradient.count, norm_chunk_elements)));
-    kernels_->square_sums(view(gradient.id),
-                          {chunks.data(), DType::f64, {std::ssize(chunks)}}, *stream_);
+    kernels_->square_sums(view(gradient.id), {chunks.data(), DType::f64, {std::ssize(chunks)}},
+                          *stream_);
     const std::size_t chunks_per_rank = ceil_div(chunks.size(), ranks_);
     for (std::size_t i = 0; i < chunks.size(); ++i) sums[i / chunks_per_rank] += chunks[i];
   }

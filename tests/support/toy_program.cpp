@@ -13,7 +13,7 @@ class Builder {
 
   Program build() {
     program_.tile_elements = shape_.tile_elements;
-    program_.contribution_dtype = DType::f32;
+    program_.contribution_dtype = shape_.contribution_dtype;
     program_.world = shape_.world;
     program_.rank = shape_.rank;
     program_.zero_stage = shape_.zero_stage;

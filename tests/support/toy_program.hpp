@@ -24,6 +24,7 @@ struct ToyShape {
   std::int64_t tile_elements = 4096;
   bool tied = true;
   ToyUpdate update = ToyUpdate::produces_weight;
+  DType contribution_dtype = DType::f32;  // or bf16
   int world = 1, rank = 0, zero_stage = 3;
 };
 

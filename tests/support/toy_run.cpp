@@ -29,17 +29,18 @@ void ToyRank::make_store(IoEngine& engine) {
 }
 
 void ToyRank::initialise() {
-  for (const Shard& shard : program_.shards) {
-    if (!is_toy_state(shard.role)) continue;
-    for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile)
-      state_->write(shard.id, tile, [&](std::span<std::byte> bytes) {
-        auto* values = reinterpret_cast<float*>(bytes.data());
-        const std::int64_t begin =
-            program_.place_begin(shard.id, program_.place(shard.id, tile));
-        for (std::int64_t i = 0; i < program_.tile_count(shard.id, tile); ++i)
-          values[i] = initial_value(program_, shard, begin + i);
-      });
-  }
+  for (const Shard& shard : program_.shards)
+    if (is_toy_state(shard.role))
+      for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile) initialise(shard, tile);
+}
+
+void ToyRank::initialise(const Shard& shard, int tile) {
+  const std::int64_t begin = program_.place_begin(shard.id, program_.place(shard.id, tile));
+  const std::int64_t count = program_.tile_count(shard.id, tile);
+  state_->write(shard.id, tile, [&](std::span<std::byte> bytes) {
+    auto* values = reinterpret_cast<float*>(bytes.data());
+    for (std::int64_t i = 0; i < count; ++i) values[i] = initial_value(program_, shard, begin + i);
+  });
 }
 
 Trajectory ToyRank::train(const ToyRunOptions& options) {

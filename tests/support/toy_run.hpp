@@ -19,8 +19,8 @@ namespace strata::testing {
 
 struct Trajectory {
   std::vector<double> losses, norms;
-  std::vector<double> micro_batch_losses;  // of all steps; of several ranks: rank after rank
-  std::vector<double> scores;              // of the "eval" sequence, run in between
+  std::vector<double> micro_batch_losses;       // of all steps; of several ranks: rank after rank
+  std::vector<double> scores;                   // of the "eval" sequence, run in between
   std::vector<std::vector<std::byte>> weights;  // per block
   bool operator==(const Trajectory&) const = default;
 };
@@ -47,6 +47,7 @@ class ToyRank {
  private:
   void make_store(IoEngine& engine);
   void initialise();
+  void initialise(const Shard& shard, int tile);
   void evaluate(std::int64_t step, const ToyRunOptions& options, Trajectory& trajectory);
   std::vector<std::vector<std::byte>> weights();
 

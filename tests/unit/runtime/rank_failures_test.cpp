@@ -19,12 +19,12 @@
 namespace strata {
 namespace {
 
+using testing::all_on;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
-using testing::all_on;
 using testing::RanksRun;
 using testing::rounds;
+using ::testing::StartsWith;
 using testing::ToyRank;
 using testing::ToyRanks;
 using testing::ToyRunOptions;
@@ -79,44 +79,48 @@ void expect_root_cause(const RanksRun& run, std::size_t rank, const std::string&
 // Throws from the op's run in that step, of that rank.
 struct Injection {
   int rank = 0, step = 0;
-  OpId op;
+  const Op* op = nullptr;
 
   std::function<void(const Op&)> hook() const {
     return [injected = *this, runs = std::make_shared<std::atomic<int>>(0)](const Op& of) {
-      if (of.id == injected.op && (*runs)++ == injected.step) throw Error("injected");
+      if (&of == injected.op && (*runs)++ == injected.step) throw Error("injected");
     };
   }
 };
 
-// The ops of a schedule by kind and lane.
-std::map<std::pair<OpKind, Lane>, std::vector<OpId>> ops_by_kind(const Schedule& schedule) {
-  std::map<std::pair<OpKind, Lane>, std::vector<OpId>> ops;
-  for (const Op& op : schedule.ops) ops[{op.kind, op.lane}].push_back(op.id);
-  return ops;
+// One for each kind of op on each lane: any such op, of any rank, in any step.
+std::vector<Injection> injections(const ToyRanks& ranks, std::uint64_t seed) {
+  std::map<std::pair<OpKind, Lane>, std::vector<Injection>> all;
+  for (int rank = 0; rank < ranks.world(); ++rank)
+    for (const Op& op : ranks.plan(rank).schedule("train")->ops)
+      for (int step = 0; step < num_steps; ++step)
+        all[{op.kind, op.lane}].push_back({rank, step, &op});
+  PhiloxStream random(seed, 0);
+  std::vector<Injection> chosen;
+  for (const auto& [where, choices] : all)
+    chosen.push_back(choices[random.next_below(choices.size())]);
+  return chosen;
 }
 
 TEST_P(RankFailures, EndAllRanksFromEveryKindOfOp) {
-  PhiloxStream random(17, 0);
-  const auto below = [&](std::size_t n) { return random.next_below(n); };
   std::set<OpKind> kinds;
   for (const int stage : {1, 3}) {
     const ToyRanks ranks(small_shape(stage), spread_policy());
-    for (const auto& [at, ops] : ops_by_kind(*ranks.plan(0).schedule("train"))) {
-      const Injection injection{static_cast<int>(below(3)), static_cast<int>(below(num_steps)),
-                                ops[below(ops.size())]};
+    for (const Injection& injection : injections(ranks, static_cast<std::uint64_t>(stage))) {
       const auto engine = make_sim_engine({});
       const RanksRun run = ranks.train(engine.get(), train_only(), [&](int rank) {
         ExecutorOptions own = options(rank);
         if (rank == injection.rank) own.before_op = injection.hook();
         return own;
       });
-      const std::string name(op_kind_name(at.first));
+      const std::string where = std::string(op_kind_name(injection.op->kind)) + " on lane " +
+                                std::string(lane_name(injection.op->lane));
       const auto failed = static_cast<std::size_t>(injection.rank);
       EXPECT_THAT(run.errors[failed],
-                  AllOf(StartsWith("step " + std::to_string(injection.step + 1) + ": " + name),
-                        HasSubstr(lane_name(at.second)), HasSubstr("injected")));
-      expect_root_cause(run, failed, name);
-      kinds.insert(at.first);
+                  AllOf(StartsWith("step " + std::to_string(injection.step + 1) + ": " + where),
+                        HasSubstr("injected")));
+      expect_root_cause(run, failed, where);
+      kinds.insert(injection.op->kind);
     }
   }
   EXPECT_EQ(kinds.size(), 13u) << "every kind of op occurs";
@@ -135,7 +139,7 @@ std::uint64_t num_first_writes(const ToyRanks& ranks) {
 
 TEST_P(RankFailures, EndAllRanksWhenADriveFailsOneOfThem) {
   const ToyRanks ranks(small_shape(3), all_on(Tier::nvme));
-  for (std::uint64_t at = 0; at < 300; at += static_cast<std::uint64_t>(rounds(60, 140))) {
+  for (std::uint64_t at = 60; at < 360; at += static_cast<std::uint64_t>(rounds(60, 140))) {
     SimOptions disk;
     disk.faults = {{num_first_writes(ranks) + at, EIO}};
     disk.latency_us_max = 10;
@@ -143,7 +147,8 @@ TEST_P(RankFailures, EndAllRanksWhenADriveFailsOneOfThem) {
     const RanksRun run =
         ranks.train(engine.get(), train_only(), [&](int rank) { return options(rank); });
     ASSERT_THAT(run.failure, AllOf(StartsWith("rank "), HasSubstr("Input/output error")));
-    expect_root_cause(run, static_cast<std::size_t>(run.failure[5] - '0'), "at " + std::to_string(at));
+    expect_root_cause(run, static_cast<std::size_t>(run.failure[5] - '0'),
+                      "at " + std::to_string(at));
   }
 }
 
