@@ -42,13 +42,23 @@ void Emitter::sum_pending_contributions() {
   for (const auto& [operand, segment] : std::exchange(pending_contributions_, {})) {
     current_ = segment;
     const ShardId shard = operand.what.shard;
-    summed_contributions_.push_back({shard, sum_over_ranks(shard, operand.region), segment});
+    const Region sum = sum_over_ranks(shard, operand.region);
+    if (adds_on_device(shard))
+      summed_contributions_.push_back({shard, sum, segment});
+    else
+      add_contribution(shard, sum);
   }
   current_ = outer;
 }
 
-// What ranks have summed is added when its slot is wanted again, no sooner: where the accelerator
-// adds, the segments after it would wait for the collective.
+bool Emitter::adds_on_device(ShardId gradient) const {
+  for (int tile = 0; tile < program_.num_tiles(gradient); ++tile)
+    if (layout_.tier(gradient, tile) == Tier::device) return true;
+  return false;
+}
+
+// Where the accelerator adds, it does so when the slot is wanted again, no sooner: the segments
+// after it would wait for the collective.
 void Emitter::add_contributions_in(const Region& slot) {
   const auto last =
       std::ranges::find_if(summed_contributions_ | std::views::reverse,

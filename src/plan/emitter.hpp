@@ -56,6 +56,7 @@ class Emitter {
   void gather(TileRef slice, const Region& from, TileRef whole, const Region& to);
   void gather_weight(ShardId shard, const Region& whole);
   void sum_pending_contributions();
+  bool adds_on_device(ShardId gradient) const;
   void add_contributions_in(const Region& slot);
   void add_contributions_in_use();
   void add_contributions(std::size_t count);
