@@ -17,7 +17,8 @@ namespace {
 constexpr int barriers_per_sample = 100;
 constexpr double timeout_s = 600;
 
-// One rank's part: its views of a vector that all ranks have.
+// One rank's part: its views of a block that all ranks have, in bf16 as weights and contributions
+// are. As in plans, a slice is gathered from its place in the whole, and reduced to another.
 class CommRank {
  public:
   CommRank(Communicator& communicator, std::int64_t shard_elements)
@@ -25,18 +26,22 @@ class CommRank {
         device_(make_host_device({})),
         stream_(device_->make_stream("comm")),
         slab_(device_->allocate(static_cast<std::uint64_t>(
-            (communicator.world() + 1) * shard_elements * dtype_bytes(DType::f32)))),
-        shard_{slab_.data(), DType::f32, {shard_elements}},
-        whole_{slab_.data() + shard_.bytes(), DType::f32, {communicator.world() * shard_elements}} {
+            (communicator.world() + 1) * shard_elements * dtype_bytes(DType::bf16)))),
+        whole_{slab_.data(), DType::bf16, {communicator.world() * shard_elements}},
+        own_part_(whole_.slice(communicator.rank() * shard_elements, {shard_elements})),
+        reduced_{slab_.data() + whole_.bytes(), DType::bf16, {shard_elements}} {
+    device_->zero(slab_.data(), slab_.bytes(),
+                  *stream_);  // what was never written is read too fast
   }
 
+  // Rates are of the bytes that are exchanged.
   CommProfile measure(int repeats) {
-    const double moved = static_cast<double>((communicator_.world() - 1) * shard_.bytes());
+    const double moved = static_cast<double>((communicator_.world() - 1) * reduced_.bytes());
     CommProfile comm;
     comm.gather_bytes_per_s =
-        moved / timed(repeats, [&] { communicator_.all_gather(shard_, whole_, *stream_); });
+        moved / timed(repeats, [&] { communicator_.all_gather(own_part_, whole_, *stream_); });
     comm.reduce_bytes_per_s =
-        moved / timed(repeats, [&] { communicator_.reduce_scatter(whole_, shard_, *stream_); });
+        moved / timed(repeats, [&] { communicator_.reduce_scatter(whole_, reduced_, *stream_); });
     const auto barriers = [&] {
       for (int i = 0; i < barriers_per_sample; ++i) communicator_.barrier(*stream_);
     };
@@ -62,7 +67,7 @@ class CommRank {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
   Slab slab_;
-  TensorView shard_, whole_;
+  TensorView whole_, own_part_, reduced_;
 };
 
 }  // namespace
@@ -70,8 +75,8 @@ class CommRank {
 CommProfile bench_comm(int ranks, std::uint64_t bytes, MachineBenchRun& run) {
   run.progress.begin("collectives", 1);
   const auto links = make_local_ranks(ranks, {.timeout_s = timeout_s});
-  const auto shard_elements =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / sizeof(float)) / ranks);
+  const auto shard_elements = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(bytes) / dtype_bytes(DType::bf16) / ranks);
   std::vector<std::future<CommProfile>> results;
   for (const RankLinks& rank : links)
     results.push_back(std::async(std::launch::async, [&run, shard_elements, &rank] {

@@ -53,8 +53,8 @@ void append(Bytes& bytes, const std::vector<T>& values) {
   bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
-// Parts of more chunks than are under way at once, and a last one that is not whole.
-constexpr std::size_t long_part = 250'003;
+// Parts of doubles of more chunks than are under way at once, and a last one that is not whole.
+constexpr std::size_t long_part = 100'003;
 
 template <typename T>
 void append_sums(Communicator& comm, Bytes& bytes) {

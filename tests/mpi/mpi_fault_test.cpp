@@ -3,6 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "fault/cli/process.hpp"
 
@@ -12,15 +18,36 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class MpiFaults : public ::testing::Test {
+namespace fs = std::filesystem;
+
+// Tests that run at the same time write to folders of their own.
+class MpiProcesses : public ::testing::Test {
+ protected:
+  MpiProcesses() {
+    std::string pattern = ::testing::TempDir() + "strata-mpi-XXXXXX";
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~MpiProcesses() override { fs::remove_all(folder_); }
+
+  ProcessResult run_process(const std::vector<std::string>& arguments,
+                            const std::map<std::string, std::string>& environment) const {
+    return Process(folder_, arguments, {.limits = {}, .environment = environment}).wait();
+  }
+
+ private:
+  fs::path folder_;
+};
+
+class MpiFaults : public MpiProcesses {
  protected:
   static constexpr int ranks_per_process = 2;
 
   // Three processes, of which process 1 is odd.
-  static ProcessResult run(const std::string& how) {
-    return Process(::testing::TempDir(), {STRATA_MPI_LAUNCHER, "3", STRATA_MPI_ROUNDS, how, "1",
-                                          std::to_string(ranks_per_process)})
-        .wait();
+  ProcessResult run(const std::string& how,
+                    const std::map<std::string, std::string>& environment = {}) const {
+    return run_process(
+        {STRATA_MPI_LAUNCHER, "3", STRATA_MPI_ROUNDS, how, "1", std::to_string(ranks_per_process)},
+        environment);
   }
   // The line with which a rank of the odd process or of another one ended.
   static std::string end_of(int rank, const ProcessResult& result) {
@@ -63,12 +90,24 @@ TEST_F(MpiFaults, EndTheOthersOfARankThatAbortsWithItsReason) {
   expect_others_to_name(": the disk is full", result);
 }
 
-TEST(MpiLaunch, IsRefusedWithoutMpirun) {
+// Over TCP MPI notices too, and may hold the ranks until mpirun has killed all.
+TEST_F(MpiFaults, AreToldWhereMpiNoticesThemToo) {
   const ProcessResult result =
-      Process(
-          ::testing::TempDir(), {STRATA_MPI_ROUNDS, "well", "0", "1"},
-          {.limits = {}, .environment = {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}}})
-          .wait();
+      run("killed", {{"OMPI_MCA_btl", "self,tcp"}, {"OMPI_MCA_btl_tcp_if_include", "lo"}});
+  EXPECT_NE(result.exit_code, 0);
+  for (const int process : {0, 2}) {
+    const std::string teller = "process " + std::to_string(process) + " tells: process 1 (pid ";
+    const std::string end = end_of(process * ranks_per_process, result);
+    EXPECT_TRUE(result.err.find(teller) != std::string::npos ||
+                end.find("process 1 (pid ") != std::string::npos)
+        << result.err;
+  }
+}
+
+TEST_F(MpiProcesses, AreRefusedWithoutMpirun) {
+  const ProcessResult result =
+      run_process({STRATA_MPI_ROUNDS, "well", "0", "1"},
+                  {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("MPI knows 1 processes and torchrun tells of 2"));
   EXPECT_THAT(result.err, HasSubstr("start with mpirun"));

@@ -89,10 +89,18 @@ bool run_rank(const Role& role, const RankLinks& rank) {
   return is_data_done && is_control_done;
 }
 
+// Under which a process that MPI holds tells why it cannot end.
+CommOptions options_of(const Launch& launch) {
+  return {.timeout_s = 60, .on_late = [process = launch.process](const std::string& text) {
+            std::cerr << "process " + std::to_string(process) + " tells: " + text + "\n"
+                      << std::flush;
+          }};
+}
+
 int run(const Role& role, MpiJob& job, ProcessGroup& group, int ranks_per_process) {
   std::atomic<int> num_failed = 0;
   std::vector<std::jthread> threads;
-  for (RankLinks& rank : job.make_ranks(group, ranks_per_process, {.timeout_s = 60})) {
+  for (RankLinks& rank : job.make_ranks(group, ranks_per_process, options_of(group.launch()))) {
     threads.emplace_back(
         [&, links = std::move(rank)] { num_failed += run_rank(role, links) ? 0 : 1; });
   }

@@ -4,14 +4,15 @@
 // process. Every rank must call the same collectives in the same order.
 //
 // Views lie in memory that this process can read and write. bf16 is added in f32 and rounded once,
-// to nearest even.
+// to nearest even. A sum of several ranks that is no number is the plain quiet NaN.
 //
 // Failure. abort() ends every wait, and every later call, of every rank of the job with an Error
 // that tells the first reason given. So do a call that does not match the others', a rank that
 // leaves (its Communicator is destroyed) and one that does not come within `timeout_s`: the Error
 // names the rank and the collective. A failed job never works again.
 //
-// Thread contract: collectives from one thread at a time; abort() and failure() from any.
+// Thread contract: collectives from one thread at a time; abort(), failure() and bytes_exchanged()
+// from any.
 
 #include <cstdint>
 #include <functional>
@@ -54,7 +55,8 @@ class Communicator {
 struct CommOptions {
   double timeout_s = 1800;  // for a rank that does not come
   // The watchdog: told once per collective that some ranks have waited `late_s` for others: "rank 2
-  // has not come to all_gather of 4096 bf16 for 30 s". On any thread, under no lock. Empty: nobody.
+  // has not come to all_gather of 4096 bf16 for 30 s". On any thread, under no lock; must not
+  // throw. Empty: nobody.
   double late_s = 30;
   std::function<void(const std::string&)> on_late = {};
 };

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,14 +58,16 @@ class Rendezvous {
 
   void begin_if_calls_match(const Lock& lock);
   void wait_for_all(int rank, std::int64_t before, Lock& lock);
-  void tell_late(std::string report, Lock& lock) noexcept;
+  void block(int rank, Clock::time_point start, Lock& lock);
+  void tell_late(int rank, Clock::duration waited, Lock& lock) noexcept;
   bool is_over(std::int64_t before) const;
-  std::string absent_ranks(std::string_view one, std::string_view many) const;
+  std::string absent_ranks() const;
   std::string describe_call(int rank) const;
   [[noreturn]] void throw_failure(int rank, Collective kind, const Lock& lock) const;
 
   // Constant after construction.
-  CommOptions options_;
+  Clock::duration late_, timeout_;
+  std::function<void(const std::string&)> on_late_;
   int spins_;
   JobFailure& job_;
   // Guarded by the job's lock; calls_ is written only while a collective gathers and read only

@@ -90,9 +90,18 @@ OpenMpiJob::OpenMpiJob(const Launch& launch) {
   check_processes(launch, process, num_processes);
 }
 
-// Leaves MPI as it is after a failure: its end waits for all processes.
+// After a failure MPI is left as it is: its end waits for all processes. So is what it may write
+// to.
 OpenMpiJob::~OpenMpiJob() {
-  if (end_together()) MPI_Finalize();
+  if (end_together()) {
+    MPI_Finalize();
+    return;
+  }
+  static auto* const left_behind = new std::vector<std::unique_ptr<RankSet>>;
+  for (auto& set : sets_) {
+    set->world->end_telling();
+    left_behind->push_back(std::move(set));
+  }
 }
 
 // Waits until the ranks of all processes have left, for as long as a collective would wait.

@@ -17,6 +17,9 @@ constexpr auto cause_patience = std::chrono::seconds(3);
 // What MPI still gets to do after a failure.
 constexpr auto soon = std::chrono::milliseconds(250);
 
+// Longer than a call that does not block takes, and shorter than mpirun waits before it kills.
+constexpr auto stuck = std::chrono::milliseconds(400);
+
 std::string text_of(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text = {};
   int length = 0;
@@ -104,7 +107,20 @@ bool MpiWorld::keep_reason(const std::string& reason) noexcept {
   failure_ = reason;
   closes_at_ = std::chrono::steady_clock::now() + soon;
   has_failed_.store(true, std::memory_order_release);
+  try {
+    if (options_.on_late) teller_ = std::jthread([this, reason] { tell_if_stuck(reason); });
+  } catch (const std::system_error&) {  // No thread to be had: nobody is told.
+  }
   return true;
+}
+
+void MpiWorld::tell_if_stuck(const std::string& reason) {
+  std::this_thread::sleep_until(closes_at_);
+  const std::lock_guard telling(telling_);
+  const std::unique_lock lock(gate_, stuck);
+  if (!lock.owns_lock())
+    options_.on_late(
+        fmt::format("{}; and MPI holds a rank of process {} meanwhile", reason, process_));
 }
 
 void MpiWorld::fail(const std::string& reason) noexcept {
@@ -123,7 +139,12 @@ void MpiWorld::fail_with_code(const char* what, int code) {
 void MpiWorld::stand_still() {
   ensure(has_failed());
   std::this_thread::sleep_until(closes_at_);
-  const std::unique_lock lock(gate_);
+  { const std::unique_lock none_inside(gate_); }
+  const std::lock_guard none_told(telling_);
+}
+
+void MpiWorld::end_telling() {
+  if (teller_.joinable()) teller_.join();
 }
 
 void MpiWorld::tell_late(MpiLine line, std::uint64_t sequence, const std::string& text) {

@@ -8,7 +8,11 @@
 // moves bytes only within its calls (its own threads carry no data), so from then on it reads and
 // writes no memory of a rank, which may be freed; requests that are not complete are left as they
 // are, and MPI is never finalized. What MPI is given before the next call needs it (headers) lies
-// in memory that the MpiJob owns.
+// in memory that the MpiJob owns, and leaves behind.
+//
+// One call may still block for seconds: where MPI notices over TCP that a process is gone, it says
+// so to mpirun and waits for an answer, which mpirun gives when it has killed the others. Then
+// `on_late` is told why the job failed, as the ranks cannot tell.
 //
 // "Soon" lets a collective that all ranks have come to end well on all, so that a rank which is
 // first to fail in the next one does not make the others fail in this.
@@ -26,6 +30,7 @@
 #include <shared_mutex>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "strata/comm/communicator.hpp"
 #include "strata/comm/process_group.hpp"
@@ -66,7 +71,9 @@ class MpiWorld {
   std::string failure() const;                       // the first reason
   void fail(const std::string& reason) noexcept;     // of a rank of this process
   void hear_of(const std::string& reason) noexcept;  // of another process
-  void stand_still();                                // After a failure only.
+  // After a failure only. From then on `on_late` is not called.
+  void stand_still();
+  void end_telling();  // For the MpiJob's end.
 
   // The first of this process's ranks that waits for a call tells.
   void tell_late(MpiLine line, std::uint64_t sequence, const std::string& text);
@@ -77,6 +84,7 @@ class MpiWorld {
   void fail_with_code(const char* what, int code);
   bool is_closed() const;
   bool keep_reason(const std::string& reason) noexcept;
+  void tell_if_stuck(const std::string& reason);
   int process_of(int rank) const { return rank / ranks_per_process_; }
   int tag(const MessageAddress& address) const;
 
@@ -86,12 +94,14 @@ class MpiWorld {
   CommOptions options_;
   ProcessGroup& group_;
   // Shared by calls of MPI; alone by who waits until there are none.
-  std::shared_mutex gate_;
+  std::shared_timed_mutex gate_;
   std::atomic<bool> has_failed_ = false;
   std::array<std::atomic<std::uint64_t>, 2> told_late_ = {};  // by line: sequence + 1
   mutable std::mutex mutex_;
   std::string failure_;                              // guarded by mutex_
   std::chrono::steady_clock::time_point closes_at_;  // constant once has_failed_
+  std::mutex telling_;                               // held while on_late is told of the failure
+  std::jthread teller_;  // from the failure on; last, as it uses the rest
 };
 
 }  // namespace strata

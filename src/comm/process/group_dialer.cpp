@@ -100,6 +100,7 @@ void GroupDialer::on_ended(GroupConnection&, const std::string& why) {
 }
 
 std::string GroupDialer::describe_problem() const {
+  if (problem_.empty()) return to_text(endpoint()) + ": no answer yet";
   if (objection_.empty() || problem_.ends_with(objection_)) return problem_;
   return fmt::format("{}; before, process 0 dropped this process: {}", problem_, objection_);
 }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,8 @@ template <typename T>
 T narrowed(double value) {
   if constexpr (std::is_same_v<T, bfloat16>)
     return to_bfloat16(static_cast<float>(value));
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::int64_t>(value));
   else
     return static_cast<T>(value);
 }
@@ -145,6 +148,11 @@ inline std::string error_of(const std::function<void()>& work) {
     return error.what();
   }
   return "no error";
+}
+
+// For work on a thread, which an error would end the program from.
+inline void expect_well(const std::function<void()>& work) {
+  EXPECT_EQ(error_of(work), "no error");
 }
 
 }  // namespace strata::testing

@@ -1,37 +1,14 @@
 #pragma once
-// What the tests of the exact family share: a choice of SIMD target, and values that find rounding.
+// What the tests of the exact family share: every SIMD target, and values that find rounding.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "hwy/highway.h"
-
 #include "contract/kernels/kernels_harness.hpp"
+#include "support/simd_targets.hpp"
 
 namespace strata::testing {
-
-// Pins Highway's choice while alive.
-class ScopedTarget {
- public:
-  explicit ScopedTarget(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
-  ~ScopedTarget() {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().DeInit();
-  }
-};
-
-// Every target that this build has and this machine runs.
-inline std::vector<std::int64_t> targets() {
-  std::vector<std::int64_t> result;
-  for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-    result.push_back(left & -left);
-  }
-  return result;
-}
 
 // Ordinary values among zeros, denormals, huge and tiny ones. Signs at random.
 inline double mixed_value(PhiloxStream& random) {
