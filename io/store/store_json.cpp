@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "io/store/checksum.hpp"
+#include "io/store/json_seal.hpp"
 #include "io/store/store_json_reader.hpp"
 #include "strata/core/error.hpp"
 
@@ -16,12 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int format_version = 1;
-constexpr std::string_view seal_begin = ",\n\"xxh3\": \"";
-constexpr std::size_t seal_bytes = seal_begin.size() + 16 + 4;  // digits, quote, line, brace, line
-
-std::string seal(std::string_view text) {
-  return fmt::format("{}{:016x}\"\n}}\n", seal_begin, checksum(std::as_bytes(std::span(text))));
-}
 
 std::string row(const TileExtent& extent, int num_places) {
   Json offsets = Json::array();
@@ -167,18 +161,11 @@ PartDescription read(const StoreJsonReader& json) {
   return part;
 }
 
-void check_seal(const StoreJsonReader& json, std::string_view text) {
-  const std::size_t sealed = text.size() < seal_bytes ? 0 : text.size() - seal_bytes;
-  if (text.substr(sealed) != seal(text.substr(0, sealed)))
-    json.fail("its checksum does not match its contents");
-}
-
 }  // namespace
 
 std::string store_json(const StoreDescription& store, std::size_t part) {
   try {
-    const std::string text = body(store, part);
-    return text + seal(text);
+    return with_json_seal(body(store, part));
   } catch (const Json::type_error&) {
     throw ConfigError("the directories and names of a store must be UTF-8");
   }
@@ -189,16 +176,11 @@ PartDescription parse_store_json(std::string_view text, const std::string& path)
   PartDescription part = read(json);
   check_names(json, part.store);
   check_extents(json, part.store);
-  check_seal(json, text);
+  if (!has_json_seal(text)) json.fail("its checksum does not match its contents");
   // Unknown and repeated keys, other spellings of a number: nobody writes them, so nobody means
   // well with them.
   if (store_json(part.store, part.part) != text) json.fail("it is not as Strata writes it");
   return part;
-}
-
-std::string sealed_store_json(std::string text) {
-  if (text.size() >= seal_bytes) text.resize(text.size() - seal_bytes);
-  return text + seal(text);
 }
 
 }  // namespace strata

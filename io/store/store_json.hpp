@@ -23,7 +23,4 @@ std::string store_json(const StoreDescription& store, std::size_t part);
 // Throws FormatError naming `path` and what is wrong.
 PartDescription parse_store_json(std::string_view text, const std::string& path);
 
-// `text` with its checksum made right. For tests, which damage what is before it.
-std::string sealed_store_json(std::string text);
-
 }  // namespace strata

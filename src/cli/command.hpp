@@ -13,6 +13,7 @@ void add_make_model(CLI::App& app, Action& action);
 void add_prepare(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
+void add_checkpoint(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);

@@ -18,7 +18,9 @@ void print_evaluation(const Evaluation& result) {
 
 int evaluate(Job& job, const RunConfig& config) {
   held_out_batches(config);  // What it refuses, before anything is planned.
-  run_planned(job, plan_ranks(config, Purpose::evaluate, job),
+  SessionOptions shared;
+  shared.make_engine = shared_engine(make_offload_engine);
+  run_planned(job, plan_ranks(config, Purpose::evaluate, job), shared,
               [&](PlannedRun planned, const SessionOptions& options) {
                 const int rank = planned.program.rank;
                 Session session(config, std::move(planned), options);

@@ -72,8 +72,9 @@ Scenario searched(const Scenario& start, const MachineProfile& machine) {
 void warn_of_limit(const char* key, const std::optional<std::uint64_t>& limit,
                    std::uint64_t machine_has) {
   if (!limit || *limit <= machine_has) return;
-  fmt::print(stderr, "warning: {}: {} is more than the machine gives a run, {}: planned with that\n",
-             key, format_bytes(*limit), format_bytes(machine_has));
+  fmt::print(stderr,
+             "warning: {}: {} is more than the machine gives a run, {}: planned with that\n", key,
+             format_bytes(*limit), format_bytes(machine_has));
 }
 
 void warn_of_limits(const RunConfig& config, const MachineProfile& machine) {

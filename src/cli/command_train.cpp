@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -19,6 +20,8 @@
 
 namespace strata {
 namespace {
+
+constexpr int exit_out_of_time = 75;  // EX_TEMPFAIL: run again to go on
 
 struct TrainCommand {
   std::string machine;  // a profile of the machine; empty: none
@@ -128,35 +131,39 @@ std::unique_ptr<TraceFile> open_trace(const TrainCommand& command) {
   return command.trace.empty() ? nullptr : std::make_unique<TraceFile>(command.trace);
 }
 
-// What one rank does, from loading the weights to the export. The first reports.
+// What one rank does, from loading the state to the export. The first reports.
 class RankOfRun {
  public:
   RankOfRun(const RunConfig& config, const TrainCommand& command, const TrainerOptions& watched,
-            const std::atomic<bool>* stop)
-      : config_(config), command_(command), watched_(watched), stop_(stop) {}
+            const StopSignal& signal)
+      : config_(config), command_(command), watched_(watched), signal_(signal) {}
 
-  TrainOutcome train(PlannedRun planned, const SessionOptions& options) {
+  TrainOutcome train(PlannedRun planned, const SessionOptions& options) const {
     const bool reports = planned.program.rank == 0;
     Session session(config_, std::move(planned), options);
     if (!reports) return train_quietly(session);
     session.check_export(export_target(config_));
     for (const std::string& note : session.notes()) fmt::print("{}\n", note);
-    Progress progress(config_.output_dir, terminal_style(stdout), stdout);
+    Progress progress(config_.output_dir, terminal_style(stdout), stdout,
+                      watched_.resume == nullptr ? -1 : watched_.resume->step);
     Trainer trainer(config_, session, &progress, watched_);
     fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
                trainer.steps_per_epoch());
     std::fflush(stdout);
-    const TrainOutcome outcome = trainer.run(stop_);
+    const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     report(outcome, session.peaks());
-    if (has_result(outcome)) export_weights(session);
+    if (exports(outcome)) export_weights(session);
     return outcome;
   }
 
  private:
   TrainOutcome train_quietly(Session& session) const {
-    const TrainOutcome outcome = Trainer(config_, session, nullptr).run(stop_);
+    TrainerOptions options;
+    options.resume = watched_.resume;
+    Trainer trainer(config_, session, nullptr, options);
+    const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     session.peaks();
-    if (has_result(outcome)) session.export_to(export_target(config_));
+    if (exports(outcome)) session.export_to(export_target(config_));
     return outcome;
   }
   void report(const TrainOutcome& outcome, const std::vector<TierPeak>& peaks) const {
@@ -164,8 +171,12 @@ class RankOfRun {
     fmt::print("{}", format_roofline(outcome.roofline));
     if (watched_.trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command_.trace);
     print_peaks(peaks, config_.world);
+    if (outcome.stopped && !outcome.checkpoint.empty())
+      fmt::print("{} stands: go on with resume_from_checkpoint=true\n", outcome.checkpoint);
   }
-  static bool has_result(const TrainOutcome& outcome) {
+  // A run that others want to end leaves its checkpoint, not what takes as long again.
+  static bool exports(const TrainOutcome& outcome) {
+    if (outcome.stopped && !outcome.checkpoint.empty()) return false;
     return outcome.steps - (outcome.failure.empty() ? 0 : 1) > 0;
   }
   void export_weights(Session& session) const {
@@ -177,13 +188,28 @@ class RankOfRun {
   const RunConfig& config_;
   const TrainCommand& command_;
   const TrainerOptions& watched_;
-  const std::atomic<bool>* stop_;
+  const StopSignal& signal_;
 };
 
-// What is asked of a run before anything is planned, and what is said of it.
-void check_run(const RunConfig& config, const Job& job) {
-  if (job.leads()) check_targets(config);
-  check_data(config);
+std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
+  if (config.save_strategy == SaveStrategy::no) return "never";
+  const CheckpointDemand demand = checkpoint_demand(config, run);
+  return fmt::format("{}, {} each{}, {}",
+                     config.save_strategy == SaveStrategy::epoch
+                         ? "every epoch"
+                         : fmt::format("every {} steps", config.save_steps),
+                     format_bytes(demand.bytes), config.save_only_model ? " (weights alone)" : "",
+                     config.save_total_limit == 0
+                         ? "all are kept"
+                         : fmt::format("the last {} are kept, {} at most", config.save_total_limit,
+                                       format_bytes(demand.bytes_kept)));
+}
+
+// Whether the run writes a checkpoint even if nobody stops it.
+bool saves_surely(const RunConfig& config) {
+  const bool is_short = config.max_steps > 0 && config.max_steps < config.save_steps;
+  return config.save_strategy == SaveStrategy::epoch ||
+         (config.save_strategy == SaveStrategy::steps && !is_short);
 }
 
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
@@ -193,29 +219,62 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
   if (job.world() > 1)
     fmt::print("ranks    {}, ZeRO stage {}\n", job.describe(), config.zero_stage);
   print_plan(config, runs.front());
+  fmt::print("saves    {}\n", describe_saves(config, runs.front()));
   print_other_threads(runs);
   std::fflush(stdout);
+}
+
+// The run that owns the output folder clears what runs before it left unfinished.
+std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
+  check_targets(config);
+  FileSystem& files = posix_file_system();
+  auto owner = OutputOwner::take(files, config.output_dir.string());
+  for (const std::string& name : clear_unfinished_checkpoints(files, config.output_dir.string()))
+    fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
+  return owner;
+}
+
+void tell_resume(const RunConfig& config, const CheckpointReader* resume, bool leads) {
+  if (!leads) return;
+  if (resume != nullptr)
+    fmt::print("resume   {}, after step {}\n", resume->info().path, resume->info().note.step);
+  else if (!config.resume_from_checkpoint.empty())
+    fmt::print("resume   no checkpoint in {}: from the beginning\n", config.output_dir.string());
+}
+
+int exit_code(const TrainOutcome& outcome, const StopSignal& signal) {
+  if (!outcome.stopped) return 0;
+  if (outcome.out_of_time) return exit_out_of_time;
+  return 128 + (signal.number() != 0 ? signal.number() : SIGTERM);
 }
 
 int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   const std::optional<MachineProfile> machine = run_machine(command, asked);
   const RunConfig config = searched(asked, machine, job.leads());
-  check_run(config, job);
+  const std::unique_ptr<OutputOwner> owner = job.leads() ? own_output(config) : nullptr;
+  check_data(config);
+  SessionOptions shared;
+  shared.make_engine = shared_engine(make_offload_engine);
+  const auto resume = open_resume_point(config, *shared.make_engine(config.offload));
+  shared.resume = resume.get();
   std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
+  if (job.leads() && saves_surely(config)) check_checkpoint_space(config, runs.front());
   print_run(config, job, runs);
+  tell_resume(config, resume.get(), job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;
   const TrainerOptions watched{trace.get(), command.trace_steps,
-                               predict(config, runs.front(), machine, job.leads())};
+                               predict(config, runs.front(), machine, job.leads()),
+                               resume == nullptr ? nullptr : &resume->info().note};
   StopSignal signal;
-  RankOfRun rank(config, command, watched, signal.requested());
+  const RankOfRun rank(config, command, watched, signal);
   TrainOutcome outcome;
-  run_planned(job, std::move(runs), [&](PlannedRun planned, const SessionOptions& options) {
+  run_planned(job, std::move(runs), shared, [&](PlannedRun planned, const SessionOptions& options) {
     const bool is_first = options.links == &job.ranks().front();
     const TrainOutcome own = rank.train(std::move(planned), options);
     if (is_first) outcome = own;
   });
   if (!outcome.failure.empty()) throw Error(outcome.failure);
-  return outcome.stopped ? 128 + signal.number() : 0;
+  return exit_code(outcome, signal);
 }
 
 int train(const RunOptions& options, const TrainCommand& command) {

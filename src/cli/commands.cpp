@@ -39,6 +39,7 @@ int run_command_line(int argc, char** argv) {
   add_prepare(app, action);
   add_plan(app, action);
   add_train(app, action);
+  add_checkpoint(app, action);
   add_eval(app, action);
   add_export(app, action);
   add_inspect(app, action);

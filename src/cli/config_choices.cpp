@@ -105,6 +105,18 @@ const Choices<NonFinitePolicy> non_finite_policies{
     .aliases = {},
     .refusals = {}};
 
+const Choices<SaveStrategy> save_strategies{
+    .names = {{"no", SaveStrategy::no},
+              {"steps", SaveStrategy::steps},
+              {"epoch", SaveStrategy::epoch}},
+    .aliases = {{"false", SaveStrategy::no}},
+    .refusals = {{"best", "no best model is kept; use steps or epoch"}}};
+
+const Choices<SaveFailurePolicy> save_failure_policies{
+    .names = {{"continue", SaveFailurePolicy::go_on}, {"stop", SaveFailurePolicy::stop}},
+    .aliases = {},
+    .refusals = {}};
+
 const Choices<KernelsKind> kernel_kinds{
     .names = {{"cpu", KernelsKind::cpu}, {"ref", KernelsKind::ref}}, .aliases = {}, .refusals = {}};
 

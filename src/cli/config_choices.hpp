@@ -56,6 +56,8 @@ extern const Choices<std::optional<DType>> export_dtypes;
 extern const Choices<ScheduleKind> schedules;
 extern const Choices<bool> eval_strategies;
 extern const Choices<NonFinitePolicy> non_finite_policies;
+extern const Choices<SaveStrategy> save_strategies;
+extern const Choices<SaveFailurePolicy> save_failure_policies;
 extern const Choices<KernelsKind> kernel_kinds;
 
 }  // namespace strata

@@ -144,6 +144,18 @@ ConfigKey keep_layers(std::string name, auto field, std::string doc) {
           }};
 }
 
+ConfigKey resume_key(std::string name, std::string doc) {
+  return {std::move(name), "true, false or path", std::move(doc),
+          [](const ConfigValue& value, RunConfig& config) {
+            const std::string text = value.text();
+            config.resume_from_checkpoint = text == "false" || text == "null" ? "" : text;
+          },
+          [](const RunConfig& config) {
+            const std::string& text = config.resume_from_checkpoint;
+            return text.empty() ? "false" : text == "true" ? text : yaml_text(text);
+          }};
+}
+
 ConfigKey seed(std::string name, std::string doc) {
   return {std::move(name), "integer >= 0", std::move(doc),
           [](const ConfigValue& value, RunConfig& config) { config.seed = value.seed(); },
@@ -264,6 +276,31 @@ std::vector<ConfigKey> run_keys() {
   };
 }
 
+std::vector<ConfigKey> checkpoint_keys() {
+  using C = RunConfig;
+  return {
+      choice<SaveStrategy>(
+          "save_strategy", at(&C::save_strategy), save_strategies,
+          "When checkpoints are written to `output_dir`; `no`: never, also not when "
+          "the run is stopped."),
+      integer("save_steps", at(&C::save_steps), from_one, "Steps between checkpoints."),
+      integer("save_total_limit", at(&C::save_total_limit), from_zero,
+              "Checkpoints to keep; older ones are removed once a new one is verified. 0: all."),
+      boolean("save_only_model", at(&C::save_only_model),
+              "Checkpoints are Hugging Face folders of the weights alone: no run can go on from "
+              "them."),
+      choice<SaveFailurePolicy>("on_save_failure", at(&C::on_save_failure), save_failure_policies,
+                                "What happens when a checkpoint could not be written; those that "
+                                "stand are kept either way."),
+      resume_key("resume_from_checkpoint",
+                 "The checkpoint to go on from; true: the newest of `output_dir`, or the beginning "
+                 "when there is none. Tiers, ratios, ranks, stage and accumulation may differ from "
+                 "its run's."),
+      number("max_hours", at(&C::max_hours), not_negative,
+             "Hours after which the run stops with a checkpoint (exit code 75); 0: no limit."),
+  };
+}
+
 std::vector<ConfigKey> schedule_keys() {
   using C = RunConfig;
   return {
@@ -372,8 +409,9 @@ std::vector<ConfigKey> offload_keys() {
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys;
-  for (const auto& part : {data_keys(), length_keys(), optimizer_keys(), run_keys(),
-                           schedule_keys(), rank_keys(), tier_keys(), offload_keys()}) {
+  for (const auto& part :
+       {data_keys(), length_keys(), optimizer_keys(), run_keys(), checkpoint_keys(),
+        schedule_keys(), rank_keys(), tier_keys(), offload_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;

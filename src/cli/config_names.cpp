@@ -45,20 +45,14 @@ std::vector<RecognisedKey> training_keys() {
 
 std::vector<RecognisedKey> run_keys() {
   return {
-      {"save_strategy",
-       {"false"},
-       "snapshots during a run are not implemented yet, the final weights go to export_dir; "
-       "set save_strategy: \"no\""},
       {"save_safetensors", only_true,
        "weights are always written as safetensors; set true or remove it"},
-      {"save_*", off, "snapshots during a run are not implemented yet; remove it"},
-      {"resume_from_checkpoint", off,
-       "snapshots are not implemented yet; start from the exported folder instead"},
-      {"ignore_data_skip", off, "snapshots are not implemented yet; remove it"},
+      {"save_on_each_node", off, "a checkpoint is one folder that all ranks write to; remove it"},
+      {"ignore_data_skip", off, "a resumed run goes on at its place in the data; remove it"},
       {"overwrite_output_dir", off,
        "an export that is there is never overwritten; remove it or name another export_dir"},
       {"load_best_model_at_end", off,
-       "snapshots are not implemented yet; the last weights are exported"},
+       "the last weights are exported; `strata checkpoint export` exports those of a checkpoint"},
       {"metric_for_best_model", never, "no best model is kept; remove it"},
       {"greater_is_better", off, "no best model is kept; remove it"},
       {"push_to_hub", off, "nothing is uploaded; remove it"},

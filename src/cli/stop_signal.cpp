@@ -8,7 +8,7 @@
 namespace strata {
 namespace {
 
-std::atomic<bool> stop_requested{false};
+std::atomic<bool> stop_requested{false}, save_wanted{false};
 std::atomic<int> stop_number{0};
 std::atomic<const char*> stop_notice{""};
 
@@ -20,6 +20,8 @@ extern "C" void on_stop(int number) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
+extern "C" void on_save(int) { save_wanted = true; }
+
 }  // namespace
 
 StopSignal::StopSignal(const char* notice) {
@@ -29,15 +31,19 @@ StopSignal::StopSignal(const char* notice) {
   ::signal(SIGINT, on_stop);
   ::signal(SIGTERM, on_stop);
   ::signal(SIGHUP, on_stop);
+  save_wanted = false;
+  ::signal(SIGUSR1, on_save);
 }
 
 StopSignal::~StopSignal() {
   ::signal(SIGINT, SIG_DFL);
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGHUP, SIG_DFL);
+  ::signal(SIGUSR1, SIG_DFL);
 }
 
 const std::atomic<bool>* StopSignal::requested() const { return &stop_requested; }
+std::atomic<bool>* StopSignal::save_requested() const { return &save_wanted; }
 int StopSignal::number() const { return stop_number; }
 
 }  // namespace strata

@@ -1,6 +1,6 @@
 #pragma once
 // SIGINT, SIGTERM and SIGHUP ask a run to end after the current step; a second one ends the process
-// at once.
+// at once. SIGUSR1 asks it to save and go on.
 
 #include <atomic>
 
@@ -13,6 +13,7 @@ class StopSignal {
       const char* notice = "\nstopping after this step; a second signal ends the run at once\n");
   ~StopSignal();  // Puts the former handlers back.
   const std::atomic<bool>* requested() const;
+  std::atomic<bool>* save_requested() const;
   int number() const;  // of the signal that came, 0: none
 };
 

@@ -65,6 +65,16 @@ std::string evaluation_json(std::int64_t step, double loss, std::int64_t tokens)
   return dump(object);
 }
 
+std::string saved_json(std::int64_t step, const std::string& path, std::uint64_t bytes,
+                       double seconds) {
+  Json object;
+  object["step"] = step;
+  object["checkpoint"] = path;
+  object["checkpoint_bytes"] = bytes;
+  put(object, "checkpoint_seconds", seconds);
+  return dump(object);
+}
+
 std::string event_json(const std::string& name, const std::string& text) {
   Json object;
   object["event"] = name;

@@ -12,6 +12,8 @@ namespace strata {
 
 std::string step_json(const StepReport& report);
 std::string evaluation_json(std::int64_t step, double loss, std::int64_t tokens);
+std::string saved_json(std::int64_t step, const std::string& path, std::uint64_t bytes,
+                       double seconds);
 std::string event_json(const std::string& name, const std::string& text);
 
 }  // namespace strata

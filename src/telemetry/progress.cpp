@@ -9,7 +9,9 @@
 #include <system_error>
 
 #include "line_file.hpp"
+#include "metrics_cut.hpp"
 #include "metrics_json.hpp"
+#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -97,8 +99,11 @@ std::string Progress::Impl::paint(const StepReport& report, const std::string& l
          colored(dim, line.substr(loss_end));
 }
 
-Progress::Progress(const fs::path& output_dir, Style style, std::FILE* terminal)
-    : impl_(std::make_unique<Impl>(output_dir, style, terminal)) {}
+Progress::Progress(const fs::path& output_dir, Style style, std::FILE* terminal,
+                   std::int64_t resumed_step) {
+  if (resumed_step >= 0) cut_metrics(output_dir / "metrics.jsonl", resumed_step);
+  impl_ = std::make_unique<Impl>(output_dir, style, terminal);
+}
 
 Progress::~Progress() = default;
 
@@ -114,6 +119,15 @@ void Progress::evaluation(std::int64_t step, double loss, std::int64_t tokens) {
       fmt::format("eval at step {} | loss {:.4f} | perplexity {:.2f} | {} tokens", step, loss,
                   std::exp(loss), tokens);
   impl_->print(impl_->colored(bold, line));
+}
+
+void Progress::saved(std::int64_t step, const std::string& path, std::uint64_t bytes,
+                     double seconds) {
+  impl_->record(saved_json(step, path, bytes, seconds));
+  impl_->print(fmt::format("saved {} at step {}: {} in {:.2f} s ({}/s), verified", path, step,
+                           format_bytes(bytes), seconds,
+                           format_bytes(static_cast<std::uint64_t>(static_cast<double>(bytes) /
+                                                                   std::max(seconds, 1e-9)))));
 }
 
 void Progress::event(const std::string& name, const std::string& text) {

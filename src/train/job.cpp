@@ -89,7 +89,10 @@ TierLimits Job::agree(const TierLimits& limits) {
 
 int Job::guard(const std::function<int()>& work) {
   try {
-    return work();
+    const int result = work();
+    // Until all are here: who leaves first would not hear that another failed.
+    if (group_ != nullptr) group_->exchange("done");
+    return result;
   } catch (const std::exception& error) {
     if (group_ != nullptr)
       group_->fail(fmt::format("process {}: {}", launch_.process, error.what()));

@@ -22,14 +22,13 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
   return runs;
 }
 
-void run_planned(Job& job, std::vector<PlannedRun> planned, const RankWork& work) {
-  const EngineFactory make_engine = shared_engine(make_offload_engine);
+void run_planned(Job& job, std::vector<PlannedRun> planned, const SessionOptions& options,
+                 const RankWork& work) {
   run_ranks(job.ranks(), [&](RankLinks& links) {
     const auto thread = static_cast<std::size_t>(&links - job.ranks().data());
-    SessionOptions options;
-    options.make_engine = make_engine;
-    options.links = &links;
-    work(std::move(planned[thread]), options);
+    SessionOptions own = options;
+    own.links = &links;
+    work(std::move(planned[thread]), own);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 
 #include "strata/core/error.hpp"
@@ -10,6 +11,7 @@
 #include "strata/topology/topology.hpp"
 #include "strata/train/stall_policy.hpp"
 #include "train/first_touch.hpp"
+#include "train/state_loader.hpp"
 #include "train/steps_in_flight.hpp"
 #include "train/weights_io.hpp"
 
@@ -127,14 +129,18 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
       run_(with_links(std::move(run), options.links)),
       device_(options.make_device(run_.plan)),
       links_(options.links),
-      engine_(uses_nvme(run_.plan) ? options.make_engine(config_.offload) : nullptr),
+      make_engine_(options.make_engine),
+      engine_(uses_nvme(run_.plan) ? make_engine_(config_.offload) : nullptr),
       store_(make_store(config_, run_, engine_.get())),
       memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0],
                                            run_.plan.tier_bytes[1])) {
   place_memory(run_, *memory_);  // First: registered pages stay where they are.
-  if (engine_ != nullptr) engine_->register_memory(host_memory());
+  if (store_ != nullptr) engine_->register_memory(host_memory());
   state_ = std::make_unique<StateAccess>(run_.program, run_.plan, *device_, *memory_, store_.get());
-  load_weights(config_.model_name_or_path, run_, *state_);
+  if (options.resume != nullptr)
+    load_state(run_, *state_, *options.resume);
+  else
+    load_weights(config_.model_name_or_path, run_, *state_);
   ExecutorParts parts;
   parts.device = device_.get();
   parts.memory = memory_.get();
@@ -152,19 +158,44 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
 
 Session::~Session() {
   executor_.reset();
-  if (engine_ != nullptr) engine_->unregister_memory(host_memory());
+  if (store_ != nullptr) engine_->unregister_memory(host_memory());
+}
+
+IoEngine& Session::engine() {
+  if (engine_ == nullptr) engine_ = make_engine_(config_.offload);
+  return *engine_;
 }
 
 std::span<std::byte> Session::host_memory() const {
   return {memory_->host_slab().data(), memory_->host_slab().bytes()};
 }
 
-bool Session::any_rank(bool says_yes) {
-  if (run_.program.world == 1) return says_yes;
-  float votes = says_yes ? 1 : 0;
-  links_->control->all_reduce({reinterpret_cast<std::byte*>(&votes), DType::f32, {1}},
-                              *control_stream_);
-  return votes > 0;
+void Session::add_over_ranks(std::span<float> values) {
+  if (run_.program.world == 1) return;
+  links_->control->all_reduce(
+      {reinterpret_cast<std::byte*>(values.data()), DType::f32, {std::ssize(values)}},
+      *control_stream_);
+}
+
+std::string Session::first_of_ranks(const std::string& text) {
+  if (run_.program.world == 1) return text;
+  constexpr std::int64_t length = 1024;
+  std::array<char, length> own{};
+  text.copy(own.data(), own.size() - 1);
+  std::vector<char> all(static_cast<std::size_t>(run_.program.world * length));
+  links_->control->all_gather(
+      {reinterpret_cast<std::byte*>(own.data()), DType::u8, {length}},
+      {reinterpret_cast<std::byte*>(all.data()), DType::u8, {run_.program.world * length}},
+      *control_stream_);
+  for (int rank = 0; rank < run_.program.world; ++rank) {
+    const std::string said(&all[static_cast<std::size_t>(rank * length)]);
+    if (!said.empty()) return said;
+  }
+  return "";
+}
+
+void Session::barrier() {
+  if (run_.program.world > 1) links_->control->barrier(*control_stream_);
 }
 
 Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* stop) {

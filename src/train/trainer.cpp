@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "train/run_note.hpp"
 #include "train/step_recorder.hpp"
 #include "train/steps_in_flight.hpp"
 
@@ -74,7 +76,11 @@ struct Trainer::Slot {
 
 Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
                  const TrainerOptions& options)
-    : config_(config), session_(session), progress_(progress), options_(options) {
+    : config_(config),
+      session_(session),
+      progress_(progress),
+      options_(options),
+      checkpoints_(config, session) {
   check_shards(config, "dataset", config.dataset);
   const int rank = session.run().program.rank;
   train_ = open_batches(config, config.dataset, RowOrder::shuffled, rank);
@@ -95,9 +101,37 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
                config.lr_decay_steps,
                config.lr_min_ratio,
                config.lr_num_cycles};
+  if (options.resume != nullptr) resume(*options.resume);
 }
 
 Trainer::~Trainer() = default;
+
+void Trainer::resume(const RunNote& note) {
+  first_step_ = note.step;
+  updates_applied_ = note.updates_applied;
+  skipped_steps_ = note.skipped_steps;
+  check_same_model(session_.run(), note);
+  first_index_ =
+      resume_index(config_, note, *train_) - note.step * config_.gradient_accumulation_steps;
+}
+
+RunNote Trainer::note(std::int64_t step) const {
+  RunNote note;
+  note.step = step;
+  note.updates_applied = updates_applied_;
+  note.skipped_steps = skipped_steps_;
+  note.micro_batches_seen =
+      (first_index_ + step * config_.gradient_accumulation_steps) * config_.world;
+  note.rows_per_micro_batch = config_.per_device_train_batch_size;
+  note.sequence_length = config_.cutoff_len;
+  note.data_seed = config_.data_seed.value_or(config_.seed);
+  note.seed = config_.seed;
+  note.data_fingerprint = data_fingerprint(config_);
+  note.model_fingerprint = model_fingerprint(session_.run());
+  for (const RunConfig::Origin& key : config_.resolved)
+    note.config += fmt::format("{}: {}\n", key.key, key.value);
+  return note;
+}
 
 void Trainer::prepare(Slot& slot, std::int64_t step) {
   const std::int64_t accumulation = config_.gradient_accumulation_steps;
@@ -107,8 +141,8 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
   for (std::int64_t i = 0; i < accumulation; ++i) {
     auto& input = slot.inputs[static_cast<std::size_t>(i)];
     input.resize(static_cast<std::size_t>(3 * train_->tokens_per_micro_batch()));
-    train_->fill(step * accumulation + i, input);
-    slot.tokens += train_->trained_tokens(step * accumulation + i);
+    train_->fill(first_index_ + step * accumulation + i, input);
+    slot.tokens += train_->trained_tokens(first_index_ + step * accumulation + i);
     slot.args.inputs.push_back(std::as_bytes(std::span(input)));
   }
   slot.args.index = step;
@@ -117,15 +151,25 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
                      static_cast<float>(config_.max_grad_norm)};
 }
 
-TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
-  const auto stopping = [&] { return session_.any_rank(stop != nullptr && *stop); };
+TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save) {
   TrainOutcome outcome;
+  outcome.steps = first_step_;
+  outcome.skipped_steps = skipped_steps_;
+  began_ns_ = now_ns();
   StepsInFlight<Slot> steps(session_.executor(), "train");
-  if (held_out_ != nullptr) evaluate(0, outcome.held_out_before, stop);
+  if (held_out_ != nullptr && first_step_ == 0) evaluate(0, outcome.held_out_before, stop);
   StepRecorder recorder(options_, session_.executor(), session_.run(), total_steps_);
   const std::int64_t begin = now_ns();
   std::int64_t last = begin;
-  for (std::int64_t step = 0; step < total_steps_ && !stopping(); ++step) {
+  const auto pause = [&](auto&& work) {
+    session_.executor().drain();
+    recorder.collect();
+    recorder.pause();
+    work();
+    last = now_ns();
+  };
+  Asked asked = ask(stop, save, outcome);
+  for (std::int64_t step = first_step_; step < total_steps_ && !asked.stop; ++step) {
     Slot& slot = steps.next();
     prepare(slot, step);
     steps.submit();
@@ -133,40 +177,75 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop) {
     // forward.
     const StepResult& result = steps.take();
     const std::int64_t now = now_ns();
-    recorder.took(step, seconds(now - last));
-    recorder.collect();
-    StepReport line = report(slot, result, seconds(now - last));
-    recorder.describe(line);
+    took(slot, result, seconds(now - last), recorder, outcome);
     last = now;
-    outcome.steps = step + 1;
-    if (step == 0) outcome.loss_first = result.loss;
-    outcome.loss_last = result.loss;
-    outcome.skipped_steps += result.applied ? 0 : 1;
-    updates_applied_ += result.applied ? 1 : 0;
-    show(line);
-    if (!result.finite && config_.non_finite == NonFinitePolicy::stop) {
-      outcome.failure = fmt::format(
-          "step {}: the gradient is not finite (loss {}); nothing of this step was applied. Lower "
-          "learning_rate, or set non_finite: skip_step to go on without such steps",
-          step + 1, result.loss);
-      break;
-    }
-    if (evaluation_due(step + 1) && !stopping()) {
-      session_.executor().drain();
-      recorder.collect();
-      recorder.pause();
-      Evaluation between;
-      evaluate(step + 1, between, stop);
-      last = now_ns();
-    }
+    if (!outcome.failure.empty()) break;
+    asked = ask(stop, save, outcome);
+    if (asked.save || checkpoints_.is_due(step + 1, steps_per_epoch_))
+      pause([&] { save_state(outcome); });
+    if (!outcome.failure.empty()) break;
+    if (evaluation_due(step + 1) && !asked.stop)
+      pause([&] {
+        Evaluation between;
+        evaluate(step + 1, between, stop);
+      });
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
   finish(recorder, outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
+  const bool saves = config_.save_strategy != SaveStrategy::no;
+  if (outcome.stopped && saves && outcome.steps > first_step_ && saved_step_ != outcome.steps)
+    save_state(outcome);
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
     evaluate(outcome.steps, outcome.held_out_after, stop);
   return outcome;
+}
+
+void Trainer::took(const Slot& slot, const StepResult& result, double step_seconds,
+                   StepRecorder& recorder, TrainOutcome& outcome) {
+  recorder.took(result.index, step_seconds);
+  recorder.collect();
+  StepReport line = report(slot, result, step_seconds);
+  recorder.describe(line);
+  outcome.steps = result.index + 1;
+  if (result.index == first_step_) outcome.loss_first = result.loss;
+  outcome.loss_last = result.loss;
+  outcome.skipped_steps += result.applied ? 0 : 1;
+  skipped_steps_ = outcome.skipped_steps;
+  updates_applied_ += result.applied ? 1 : 0;
+  show(line);
+  if (result.finite || config_.non_finite != NonFinitePolicy::stop) return;
+  outcome.failure = fmt::format(
+      "step {}: the gradient is not finite (loss {}); nothing of this step was applied. Lower "
+      "learning_rate, or set non_finite: skip_step to go on without such steps",
+      outcome.steps, result.loss);
+}
+
+// Agreed on by all ranks: each must do the same next.
+Trainer::Asked Trainer::ask(const std::atomic<bool>* stop, std::atomic<bool>* save,
+                            TrainOutcome& outcome) {
+  const double hours = seconds(now_ns() - began_ns_) / 3600;
+  const bool out_of_time = config_.max_hours > 0 && hours >= config_.max_hours;
+  const auto [stops, saves, times_out] = session_.any_rank(
+      std::array{stop != nullptr && *stop, save != nullptr && save->exchange(false), out_of_time});
+  outcome.out_of_time |= times_out && !stops;
+  return {stops || times_out, saves};
+}
+
+void Trainer::save_state(TrainOutcome& outcome) {
+  const SaveOutcome saved = checkpoints_.save(note(outcome.steps));
+  if (saved.failure.empty()) {
+    saved_step_ = outcome.steps;
+    outcome.checkpoint = saved.path;
+    if (progress_ != nullptr)
+      progress_->saved(outcome.steps, saved.path, saved.bytes, saved.seconds);
+    return;
+  }
+  const std::string text =
+      fmt::format("no checkpoint at step {}: {}", outcome.steps, saved.failure);
+  if (config_.on_save_failure == SaveFailurePolicy::stop) outcome.failure = text;
+  if (progress_ != nullptr) progress_->event("save", text);
 }
 
 void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {

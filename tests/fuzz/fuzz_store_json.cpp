@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/store_inputs.hpp"
+#include "io/store/json_seal.hpp"
 #include "io/store/store_json.hpp"
 #include "strata/core/error.hpp"
 
@@ -38,6 +39,6 @@ void parse(const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   strata::testing::parse(text);
-  strata::testing::parse(strata::sealed_store_json(text));
+  strata::testing::parse(strata::resealed_json(text));
   return 0;
 }

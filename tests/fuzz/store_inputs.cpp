@@ -4,6 +4,7 @@
 
 #include "io/store/checksum.hpp"
 #include "io/store/manifest.hpp"
+#include "io/store/json_seal.hpp"
 #include "io/store/store_json.hpp"
 
 namespace strata::testing {
@@ -101,9 +102,9 @@ StoreFiles store_files(std::span<const std::byte> input) {
   files.second_description = as_text(take(rest, second_length));
   files.manifest = {rest.begin(), rest.end()};
   if ((flags & seal_description) != 0) {
-    files.description = sealed_store_json(files.description);
+    files.description = resealed_json(files.description);
     if (!files.second_description.empty())
-      files.second_description = sealed_store_json(files.second_description);
+      files.second_description = resealed_json(files.second_description);
   }
   if ((flags & match_description) != 0) match(files.manifest, files.description);
   if ((flags & seal_both) != 0) seal_manifest(files.manifest);

@@ -46,7 +46,6 @@ void MpiJobOfTest::end() {
   if (is_ended == 0) MPI_Finalize();
 }
 
-MpiJob& MpiJobOfTest::job() { return *the_job; }
 const Launch& MpiJobOfTest::launch() { return the_launch; }
 
 void run_mpi_ranks(int ranks_per_process, const CommOptions& options,

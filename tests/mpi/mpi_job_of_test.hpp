@@ -15,7 +15,6 @@ class MpiJobOfTest {
   // Jobs that were made to fail keep MpiJob from ending MPI. Here all processes live, so it can
   // be ended after all, as mpirun wants it.
   static void end();
-  static MpiJob& job();
   static const Launch& launch();
 };
 

@@ -9,9 +9,10 @@
 //
 // Life. Written as "checkpoint-<step>.partial", synced, read back and verified, then renamed by the
 // committing process, and its parent synced: a folder without the ending is whole. Removed by
-// renaming to "checkpoint-<step>.removing" first. Whatever dies in between, the next start finds
-// only whole ones, and clears away the rest. Everything goes through an IoEngine and its
-// FileSystem, so that it is tested on a disk that loses power at every operation.
+// renaming to "checkpoint-<step>.removing" first; one of a step that is saved again stands aside as
+// "checkpoint-<step>.replaced" while the new one takes its name. Whatever dies in between, the next
+// start finds only whole ones, and clears away the rest. Everything goes through an IoEngine and
+// its FileSystem, so that it is tested on a disk that loses power at every operation.
 //
 // Formats: docs/design/checkpoints.md. Folders are hostile until checked.
 
@@ -45,6 +46,15 @@ std::string state_vector_name(const StateVector& vector);  // "master/layers.3"
 std::uint64_t state_vector_bytes(const StateVector& vector);
 std::uint64_t state_vector_offset(const StateVector& vector, std::int64_t first);
 
+// Files of vectors end at a multiple of this; so do the transfers that write and read them.
+inline constexpr std::uint64_t checkpoint_alignment = 4096;
+// What a folder with these vectors takes on disk, checkpoint.json included if pieces have 1 MiB or
+// more: to be known before the run.
+std::uint64_t checkpoint_bytes(std::span<const StateVector> vectors,
+                               std::uint64_t alignment = checkpoint_alignment);
+// Host memory that commit(), and each read() and verify() under way, have for transfers.
+inline constexpr std::uint64_t checkpoint_read_memory_bytes = 16ull << 20;
+
 // Where the run stood: what it needs to go on beside the vectors.
 struct RunNote {
   std::int64_t step = 0;             // steps done
@@ -75,13 +85,15 @@ struct StatePiece {
 };
 
 // Writes a checkpoint. Several processes may each have a writer of one folder on a file system they
-// share: each writes other pieces; one of them commits all. Thread contract: write() from any
-// thread, the rest from one.
+// share: each writes other pieces; one of them commits all. Every failure says what was not saved,
+// why, how much room there is and what to do; a SystemError keeps its errno (ENOSPC: the disk is
+// full). Thread contract: write() from any thread, the rest from one.
 class CheckpointWriter {
  public:
-  // `creates`: makes the partial folder (an old one of that name is removed first); a process that
-  // does not create waits for nobody: the caller sees that it is there. Throws SystemError before
-  // anything is written when `vectors` do not fit on the disk.
+  // `creates`: makes the partial folder (an old one of that name is removed first) with the files
+  // of all vectors, their space reserved; a process that does not create waits for nobody: the
+  // caller sees that it is there. Throws SystemError before anything is written when `vectors` do
+  // not fit on the disk.
   static std::unique_ptr<CheckpointWriter> open(IoEngine& engine, const std::string& directory,
                                                 std::int64_t step, std::vector<StateVector> vectors,
                                                 bool creates);
@@ -90,18 +102,20 @@ class CheckpointWriter {
   // Bytes and alignment that the memory given to write() must have: bytes past the piece's own, up
   // to the alignment, are overwritten with zeros by the writer when the piece ends its vector.
   virtual std::uint64_t alignment() const = 0;
-  // Starts writing a piece: `first` is a multiple of norm_chunk_elements. `memory` holds its bytes
-  // and room up to the alignment, stays alive until completion, and is hashed on the calling
-  // thread. A transfer whose offset or length is not aligned is made through a bounce buffer. Two
-  // pieces that touch one aligned block must not be written at the same time.
+  // Starts writing a piece: `first` is a multiple of norm_chunk_elements, and so is its end unless
+  // it is the vector's. `memory` holds its bytes (room up to the alignment where it ends the
+  // vector), stays alive until completion, and is hashed on the calling thread. Any pieces may be
+  // written at the same time, by any writers: those of q8, which may share an aligned block with
+  // their neighbours, go through the page cache, all others directly to the drive.
   virtual void write(int vector, std::int64_t first, std::int64_t count,
                      std::span<std::byte> memory, IoCompletion& completion) = 0;
-  // Waits for the writes, syncs the files, returns what this writer wrote. Throws the first
-  // failure.
+  // Waits for the writes, syncs the files, returns what this writer wrote; nothing may be written
+  // afterwards. Throws the first failure.
   virtual std::vector<StatePiece> finish() = 0;
-  // By the creator, with the pieces of all writers, its own included: checks that they cover every
-  // vector exactly, reads all back and verifies, writes checkpoint.json, syncs and renames. Throws;
-  // then there is no new checkpoint, and what stood before stands.
+  // By the creator, after finish(), with the pieces of all writers, its own included: checks that
+  // they cover every vector exactly, reads all back from the drive and verifies, writes
+  // checkpoint.json, syncs and renames. A checkpoint of the same step is replaced. Throws; then
+  // there is no new checkpoint, and what stood before stands.
   virtual void commit(const std::vector<StatePiece>& all, const RunNote& note) = 0;
 };
 
@@ -109,17 +123,21 @@ class CheckpointWriter {
 class CheckpointReader {
  public:
   // Throws FormatError (not a checkpoint, damaged, another format version: says which is needed).
+  // Looks at checkpoint.json, and at the length of every file; what the files hold is for read()
+  // and verify().
   static std::unique_ptr<CheckpointReader> open(IoEngine& engine, const std::string& path);
   virtual ~CheckpointReader() = default;
   virtual const CheckpointInfo& info() const = 0;
   virtual std::optional<int> find(Role role, std::string_view block) const = 0;
   virtual const std::vector<StatePiece>& pieces() const = 0;
   // Elements [first, first + count) of a vector in its own dtype (`first` and the end multiples of
-  // norm_chunk_elements, or the vector's end). Verifies every piece that it touches. Throws
-  // FormatError that names vector, elements and file.
+  // norm_chunk_elements, or the vector's end). Reads and verifies the whole of every piece that it
+  // touches, so reads that match the pieces cost least. Throws FormatError that names vector,
+  // elements and file, Error when the drive fails.
   virtual void read(int vector, std::int64_t first, std::int64_t count,
                     std::span<std::byte> target) const = 0;
-  // Every piece; what is wrong, a sentence each. `progress` is told the bytes done.
+  // Every piece, the zeros behind each vector, and that nothing else is in the folder; what is
+  // wrong, a sentence each. `progress` is told the bytes done.
   virtual std::vector<std::string> verify(
       const std::function<void(std::uint64_t bytes)>& progress = {}) const = 0;
 };
@@ -130,14 +148,17 @@ struct CheckpointEntry {
   std::int64_t step = 0;
   std::string path;
 };
+// The whole ones, oldest first: folders of that name with a checkpoint.json. Others' (Hugging Face
+// writes folders of the same names) are none of ours. None where there is no such directory.
 std::vector<CheckpointEntry> list_checkpoints(FileSystem& files, const std::string& directory);
-// Removes what runs that died left behind: partial and removing folders. Returns their names.
-// Whoever calls it owns the folder (OutputOwner).
+// Removes what runs that died left behind: partial and removing folders, and replaced ones, which
+// get their name back where the new one never took it. Returns their names. Whoever calls it owns
+// the folder (OutputOwner).
 std::vector<std::string> clear_unfinished_checkpoints(FileSystem& files,
                                                       const std::string& directory);
 void remove_checkpoint(FileSystem& files, const std::string& path);
-// All but the last `keep`, oldest first; never one newer than `verified_step`, which is the last
-// that is known to be whole.
+// Removes all but the last `keep` (one at least), oldest first; never the one of `verified_step`,
+// which is the last that is known to be whole, nor a newer one; nothing where that one is missing.
 void remove_old_checkpoints(FileSystem& files, const std::string& directory, std::int64_t keep,
                             std::int64_t verified_step);
 

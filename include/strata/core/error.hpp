@@ -55,6 +55,9 @@ class OutOfMemory : public Error {
 class SystemError : public Error {
  public:
   SystemError(std::string_view action, std::string_view subject, int error_number);
+  // `message`: complete, errno text and all.
+  SystemError(const std::string& message, int error_number)
+      : Error(message), error_number_(error_number) {}
   int error_number() const { return error_number_; }
 
  private:

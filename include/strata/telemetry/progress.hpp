@@ -45,12 +45,15 @@ Style terminal_style(std::FILE* stream);
 
 class Progress {
  public:
-  // Creates or appends to output_dir/metrics.jsonl; flushes each line.
-  Progress(const std::filesystem::path& output_dir, Style style, std::FILE* terminal);
+  // Creates or appends to output_dir/metrics.jsonl; flushes each line. A run that goes on from step
+  // `resumed_step` takes away the lines of later steps, which it makes anew. Throws SystemError.
+  Progress(const std::filesystem::path& output_dir, Style style, std::FILE* terminal,
+           std::int64_t resumed_step = -1);
   ~Progress();
   // Every step goes to metrics.jsonl; `show` prints the line too.
   void step(const StepReport& report, bool show);
   void evaluation(std::int64_t step, double loss, std::int64_t tokens);
+  void saved(std::int64_t step, const std::string& path, std::uint64_t bytes, double seconds);
   // "!": printed at once, in every style; also a metrics.jsonl object with "event".
   void event(const std::string& name, const std::string& text);
 

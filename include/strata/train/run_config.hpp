@@ -23,6 +23,10 @@ enum class NonFinitePolicy : std::uint8_t {
   skip_step,  // the update is not applied, counted and logged
 };
 
+// When a checkpoint is written, and what happens when one could not be.
+enum class SaveStrategy : std::uint8_t { no, steps, epoch };
+enum class SaveFailurePolicy : std::uint8_t { go_on, stop };
+
 enum class KernelsKind : std::uint8_t { cpu, ref };
 
 inline constexpr std::int64_t all_layers = std::numeric_limits<int>::max();
@@ -73,9 +77,17 @@ struct RunConfig {
   bool bf16 = true;                 // false: fp32 compute
   std::uint64_t seed = 42;
   std::optional<std::uint64_t> data_seed;
-  double ddp_timeout = 1800;                        // seconds that a rank waits for another
-  std::int64_t logging_steps = 1, eval_steps = 0;   // eval_steps 0: at the start and end only
-  bool evaluate = false;                            // eval_strategy is not "no"
+  double ddp_timeout = 1800;                       // seconds that a rank waits for another
+  std::int64_t logging_steps = 1, eval_steps = 0;  // eval_steps 0: at the start and end only
+  bool evaluate = false;                           // eval_strategy is not "no"
+  SaveStrategy save_strategy = SaveStrategy::steps;
+  std::int64_t save_steps = 500;
+  std::int64_t save_total_limit = 0;  // 0: all are kept
+  bool save_only_model = false;
+  SaveFailurePolicy on_save_failure = SaveFailurePolicy::go_on;
+  // "": from the beginning; "true": the newest of output_dir, if there is one; else a path.
+  std::string resume_from_checkpoint;
+  double max_hours = 0;                             // 0: no limit
   std::optional<std::filesystem::path> export_dir;  // default output_dir/export
   std::optional<DType> export_dtype;  // bf16, or f32: the master weights; default: the weights'
   NonFinitePolicy non_finite = NonFinitePolicy::stop;

@@ -2,6 +2,8 @@
 // A Session is one model placed by its Plan in real memory and ready to run: the tiers, the state
 // in them and the executor. Thread contract: one thread.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/comm/communicator.hpp"
 #include "strata/data/batches.hpp"
 #include "strata/device/device.hpp"
@@ -51,6 +54,8 @@ struct SessionOptions {
   EngineFactory make_engine = make_offload_engine;
   DeviceFactory make_device = make_run_device;
   RankLinks* links = nullptr;  // to the other ranks; outlive the session. Null: there are none
+  // Where the state comes from instead of the model folder; null: from there.
+  const CheckpointReader* resume = nullptr;
 };
 
 class Session {
@@ -65,8 +70,26 @@ class Session {
   StateAccess& state() { return *state_; }
   RankLinks* links() { return links_; }
 
-  // Whether a rank says yes; the same answer on all. Every rank must call it.
-  bool any_rank(bool says_yes);
+  // Whether any rank asks for each of these; the same answers on all. Every rank must call it.
+  template <std::size_t N>
+  std::array<bool, N> any_rank(const std::array<bool, N>& asks) {
+    std::array<float, N> votes{};
+    std::ranges::copy(asks, votes.begin());
+    add_over_ranks(votes);
+    std::array<bool, N> answers{};
+    std::ranges::transform(votes, answers.begin(), [](float sum) { return sum > 0; });
+    return answers;
+  }
+  bool any_rank(bool asks) { return any_rank(std::array{asks})[0]; }
+  // The first of the ranks' texts, by rank, that is not empty, cut to 1 KiB; the same on all. Every
+  // rank must call it.
+  std::string first_of_ranks(const std::string& text);
+  // Waits until no rank is behind. Every rank must call it.
+  void barrier();
+  Communicator* control() { return links_ == nullptr ? nullptr : links_->control.get(); }
+  Stream& control_stream() { return *control_stream_; }
+  // What serves files beside the tiers: the engine of the NVMe tier, if there is one.
+  IoEngine& engine();
   // Mean loss over one pass of `batches`, all ranks' together; no tokens when `*stop` was set
   // before its end. Drains the executor.
   Evaluation evaluate(const Batches& batches, const std::atomic<bool>* stop = nullptr);
@@ -84,13 +107,15 @@ class Session {
 
  private:
   std::span<std::byte> host_memory() const;
+  void add_over_ranks(std::span<float> values);
   void take_largest(std::vector<TierPeak>& peaks);
 
   const RunConfig config_;
   PlannedRun run_;
   std::unique_ptr<Device> device_;
   RankLinks* links_;
-  std::shared_ptr<IoEngine> engine_;  // null without an NVMe tier
+  const EngineFactory make_engine_;
+  std::shared_ptr<IoEngine> engine_;  // null until somebody needs one
   std::unique_ptr<ShardStore> store_;
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;

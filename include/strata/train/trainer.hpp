@@ -11,17 +11,20 @@
 #include "strata/telemetry/progress.hpp"
 #include "strata/telemetry/roofline.hpp"
 #include "strata/telemetry/trace.hpp"
+#include "strata/train/checkpoints.hpp"
 #include "strata/train/session.hpp"
 
 namespace strata {
 
 struct TrainOutcome {
-  std::int64_t steps = 0;  // done
+  std::int64_t steps = 0;  // done, those before a resume too
   double loss_first = 0, loss_last = 0;
   Evaluation held_out_before, held_out_after;  // tokens 0: not evaluated
   std::int64_t skipped_steps = 0;
-  std::string failure;   // a gradient was not finite and the policy is `stop`; empty: none
-  bool stopped = false;  // by `stop`, before the last step
+  std::string failure;       // a gradient was not finite and the policy is `stop`; empty: none
+  bool stopped = false;      // by request or by max_hours, before the last step
+  bool out_of_time = false;  // by max_hours
+  std::string checkpoint;    // the last one of this run; empty: none
   double seconds = 0;
   Roofline roofline;  // of the steps after the first two
 };
@@ -30,6 +33,7 @@ struct TrainerOptions {
   TraceFile* trace = nullptr;    // closed when the run ends; null: no step is traced
   std::int64_t trace_steps = 3;  // > 0; the first two steps of a run are not traced if others are
   std::optional<Simulation> predicted = {};  // of the train schedule on this machine
+  const RunNote* resume = nullptr;           // where the session's state stood; null: at the start
 };
 
 // What a Trainer would refuse, known from the headers of the token shards: before anything is
@@ -52,15 +56,26 @@ class Trainer {
 
   std::int64_t total_steps() const { return total_steps_; }
   double steps_per_epoch() const { return steps_per_epoch_; }
-  // Runs to the end, or ends after the current step once `*stop` is set on any rank, without the
-  // last evaluation. Every rank must call it. Throws Error when a gradient is not finite and the
+  // Runs to the end, or ends after the current step once `*stop` is set on any rank or the time is
+  // up: with a checkpoint, where the run writes any, without the last evaluation. `*save`, set on
+  // any rank, asks for a checkpoint after the current step, and is taken back. Both may be set from
+  // a signal handler. Every rank must call it. Throws Error when a gradient is not finite and the
   // policy is `stop`.
-  TrainOutcome run(const std::atomic<bool>* stop = nullptr);
+  TrainOutcome run(const std::atomic<bool>* stop = nullptr, std::atomic<bool>* save = nullptr);
 
  private:
   struct Slot;  // inputs and arguments of one step in flight
+  struct Asked {
+    bool stop = false, save = false;
+  };
 
+  void resume(const RunNote& note);
+  RunNote note(std::int64_t step) const;
   void prepare(Slot& slot, std::int64_t step);
+  void took(const Slot& slot, const StepResult& result, double seconds, StepRecorder& recorder,
+            TrainOutcome& outcome);
+  Asked ask(const std::atomic<bool>* stop, std::atomic<bool>* save, TrainOutcome& outcome);
+  void save_state(TrainOutcome& outcome);
   StepReport report(const Slot& slot, const StepResult& result, double seconds) const;
   void finish(StepRecorder& recorder, TrainOutcome& outcome);
   void show(const StepReport& line);
@@ -75,7 +90,11 @@ class Trainer {
   double steps_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;
   LearningRateSchedule schedule_;
-  std::int64_t updates_applied_ = 0;
+  Checkpoints checkpoints_;
+  // Where the run stands. Step s takes this rank's micro-batches from first_index_ + s x
+  // accumulation on.
+  std::int64_t first_step_ = 0, first_index_ = 0, updates_applied_ = 0, skipped_steps_ = 0;
+  std::int64_t saved_step_ = -1, began_ns_ = 0;
 };
 
 }  // namespace strata

@@ -51,7 +51,6 @@ class MpiEndpoint {
  private:
   enum class Phase : std::uint8_t { meeting, moving };
 
-  void open_mailbox(int from);
   void open_mailboxes();
   void give(const CallHeader& header);
   void take_header(int from);

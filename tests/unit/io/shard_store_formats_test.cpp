@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/store/manifest.hpp"
+#include "io/store/json_seal.hpp"
 #include "io/store/store_json.hpp"
 #include "support/sanitizers.hpp"
 #include "unit/io/shard_store_testing.hpp"
@@ -30,7 +31,7 @@ std::string refusal_with(const std::string& from, const std::string& to) {
   const auto at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   text.replace(at, from.size(), to);
-  return refusal(sealed_store_json(text));
+  return refusal(resealed_json(text));
 }
 
 TEST(StoreJson, ComesBackAsItWas) {

@@ -1,0 +1,38 @@
+#pragma once
+// The PieceWrites of one writer are its transfers under way: each tells its caller how it ended,
+// and the first failure is kept.
+//
+// Thread contract: start() from any thread; the rest from one.
+
+#include <condition_variable>
+#include <mutex>
+
+#include "strata/io/io_engine.hpp"
+
+namespace strata {
+
+class PieceWrites {
+ public:
+  explicit PieceWrites(IoEngine& engine) : engine_(engine) {}
+  ~PieceWrites() { wait(); }
+  PieceWrites(const PieceWrites&) = delete;
+  PieceWrites& operator=(const PieceWrites&) = delete;
+
+  // `request` carries the caller's completion.
+  void start(IoRequest request);
+  // Until none is under way; then the first failure, or a good result.
+  IoResult wait();
+
+ private:
+  class Transfer;
+  void ended(const IoResult& result);
+
+  IoEngine& engine_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  // Guarded by mutex_.
+  int num_under_way_ = 0;
+  IoResult failure_;
+};
+
+}  // namespace strata

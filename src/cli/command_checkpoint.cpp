@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/checkpoint_diff.hpp"
+#include "cli/command.hpp"
+#include "strata/checkpoint/state_checkpoint.hpp"
+#include "strata/core/bytes.hpp"
+#include "strata/core/error.hpp"
+#include "strata/train/checkpoint_export.hpp"
+
+namespace strata {
+namespace {
+
+struct CheckpointCommand {
+  std::string path, other, target, base, dtype = "bf16";
+};
+
+std::unique_ptr<IoEngine> make_reading_engine() { return make_io_engine("auto", {}); }
+
+// What `list` says of one; what cannot be read is said in its place.
+std::string line_of(IoEngine& engine, const CheckpointEntry& entry) {
+  try {
+    const auto reader = CheckpointReader::open(engine, entry.path);
+    const CheckpointInfo& info = reader->info();
+    return fmt::format("{:<40} step {}, {} updates, {} in {} vectors, by Strata {}", entry.path,
+                       info.note.step, info.note.updates_applied, format_bytes(info.bytes),
+                       info.vectors.size(), info.strata_version);
+  } catch (const Error& error) {
+    return fmt::format("{:<40} DAMAGED: {}", entry.path, error.what());
+  }
+}
+
+int list(const CheckpointCommand& command) {
+  const auto engine = make_reading_engine();
+  if (!engine->file_system().is_directory(command.path))
+    throw ConfigError(fmt::format("{} is no folder: give the output_dir of a run", command.path));
+  const auto entries = list_checkpoints(engine->file_system(), command.path);
+  if (entries.empty()) fmt::print("no checkpoints in {}\n", command.path);
+  for (const CheckpointEntry& entry : entries) fmt::print("{}\n", line_of(*engine, entry));
+  return 0;
+}
+
+int verify(const CheckpointCommand& command) {
+  const auto engine = make_reading_engine();
+  const auto reader = CheckpointReader::open(*engine, command.path);
+  const std::vector<std::string> wrong = reader->verify();
+  for (const std::string& what : wrong) fmt::print("FAILED {}\n", what);
+  if (!wrong.empty()) throw Error(fmt::format("{} is damaged", command.path));
+  fmt::print("{}: {} pieces of {} vectors, {}, all as they were written\n", command.path,
+             reader->pieces().size(), reader->info().vectors.size(),
+             format_bytes(reader->info().bytes));
+  return 0;
+}
+
+DType export_dtype(const std::string& name) { return name == "fp32" ? DType::f32 : DType::bf16; }
+
+int export_weights(const CheckpointCommand& command) {
+  const auto engine = make_reading_engine();
+  const auto reader = CheckpointReader::open(*engine, command.path);
+  const std::filesystem::path base =
+      command.base.empty() ? model_folder_of(*reader) : std::filesystem::path(command.base);
+  export_checkpoint(*reader, base, command.target, export_dtype(command.dtype));
+  fmt::print("exported {} as of step {}\n", command.target, reader->info().note.step);
+  return 0;
+}
+
+int diff(const CheckpointCommand& command) {
+  const auto engine = make_reading_engine();
+  const auto one = CheckpointReader::open(*engine, command.path);
+  const auto other = CheckpointReader::open(*engine, command.other);
+  const CheckpointDiff difference = diff_checkpoints(*one, *other);
+  fmt::print("{}", difference.text);
+  return difference.equal ? 0 : 1;
+}
+
+using Work = int (*)(const CheckpointCommand&);
+
+CLI::App* add(CLI::App& command, const std::string& name, const std::string& about, Action& action,
+              const std::shared_ptr<CheckpointCommand>& options, Work work) {
+  CLI::App* sub = command.add_subcommand(name, about);
+  sub->callback([&action, options, work] { action = [options, work] { return work(*options); }; });
+  return sub;
+}
+
+}  // namespace
+
+void add_checkpoint(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("checkpoint", "List, verify, export and compare a run's checkpoints");
+  command->require_subcommand(1);
+  auto options = std::make_shared<CheckpointCommand>();
+  add(*command, "list", "The checkpoints of an output folder", action, options, list)
+      ->add_option("output_dir", options->path)
+      ->required();
+  add(*command, "verify", "Read every byte and compare its checksum", action, options, verify)
+      ->add_option("checkpoint", options->path)
+      ->required();
+  CLI::App* exporting = add(*command, "export", "Write the weights as a Hugging Face folder",
+                            action, options, export_weights);
+  exporting->add_option("checkpoint", options->path)->required();
+  exporting->add_option("target", options->target, "Folder to make")->required();
+  exporting->add_option("--model", options->base,
+                        "Folder with config and tokenizer; default: the run's model_name_or_path");
+  exporting->add_option("--dtype", options->dtype)
+      ->check(CLI::IsMember({"bf16", "fp32"}))
+      ->capture_default_str();
+  CLI::App* comparing =
+      add(*command, "diff", "What differs between two checkpoints; exit status 1 if anything does",
+          action, options, diff);
+  comparing->add_option("checkpoint", options->path)->required();
+  comparing->add_option("other", options->other)->required();
+}
+
+}  // namespace strata

@@ -1,0 +1,216 @@
+#include "strata/train/checkpoints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+
+#include "strata/core/bytes.hpp"
+#include "strata/core/clock.hpp"
+#include "strata/core/error.hpp"
+#include "train/state_pieces.hpp"
+#include "train/state_saver.hpp"
+#include "train/weights_io.hpp"
+
+namespace strata {
+namespace {
+
+std::string newest_of(FileSystem& files, const std::string& directory) {
+  const auto entries = list_checkpoints(files, directory);
+  return entries.empty() ? "" : entries.back().path;
+}
+
+void refuse_unused(const std::string& newest) {
+  if (newest.empty()) return;
+  throw ConfigError(fmt::format(
+      "{} is there, and resume_from_checkpoint is not set: set it to true to go on from there, or "
+      "choose another output_dir",
+      newest));
+}
+
+std::string resume_path(const RunConfig& config, FileSystem& files) {
+  const std::string directory = config.output_dir.string();
+  const std::string newest = newest_of(files, directory);
+  if (config.resume_from_checkpoint == "true") return newest;
+  if (config.resume_from_checkpoint.empty()) refuse_unused(newest);
+  return config.resume_from_checkpoint;
+}
+
+// Steps of folders "checkpoint-<step>" that are no checkpoint of state, oldest first.
+std::vector<std::int64_t> weights_saved(const RunConfig& config) {
+  std::vector<std::int64_t> steps;
+  const std::string prefix = "checkpoint-";
+  for (const auto& entry : std::filesystem::directory_iterator(config.output_dir)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || std::filesystem::exists(entry.path() / "checkpoint.json"))
+      continue;
+    std::int64_t step = 0;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data() + prefix.size(), end, step).ptr == end) steps.push_back(step);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+std::filesystem::path weights_path(const RunConfig& config, std::int64_t step) {
+  return config.output_dir / fmt::format("checkpoint-{}", step);
+}
+
+void remove_old_weights(const RunConfig& config, std::int64_t newest) {
+  std::vector<std::int64_t> steps = weights_saved(config);
+  std::erase_if(steps, [&](std::int64_t step) { return step >= newest; });
+  const auto kept = static_cast<std::size_t>(config.save_total_limit - 1);
+  for (std::size_t i = 0; i + kept < steps.size(); ++i)
+    std::filesystem::remove_all(weights_path(config, steps[i]));
+}
+
+}  // namespace
+
+CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& run) {
+  if (config.save_strategy == SaveStrategy::no) return {};
+  CheckpointDemand demand;
+  if (config.save_only_model)
+    demand.bytes = static_cast<std::uint64_t>(run.model->num_parameters()) *
+                   static_cast<std::uint64_t>(dtype_bytes(run.program.contribution_dtype));
+  else
+    demand.bytes = checkpoint_bytes(state_vectors(run));
+  if (config.save_total_limit > 0)
+    demand.bytes_kept = demand.bytes * static_cast<std::uint64_t>(config.save_total_limit + 1);
+  return demand;
+}
+
+void check_checkpoint_space(const RunConfig& config, const PlannedRun& run) {
+  const std::uint64_t need = checkpoint_demand(config, run).bytes;
+  const std::uint64_t free = posix_file_system().free_bytes(config.output_dir.string());
+  if (need <= free) return;
+  throw ConfigError(
+      fmt::format("a checkpoint of this run takes {}, but {} has {} free: make room, choose "
+                  "another output_dir, "
+                  "or set save_only_model or save_strategy: \"no\"",
+                  format_bytes(need), config.output_dir.string(), format_bytes(free)));
+}
+
+std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoEngine& engine) {
+  FileSystem& files = engine.file_system();
+  const std::string path = resume_path(config, files);
+  if (path.empty()) return nullptr;
+  if (!files.is_directory(path))
+    throw ConfigError(fmt::format("resume_from_checkpoint: {} is no folder", path));
+  if (!files.exists(path + "/checkpoint.json"))
+    throw ConfigError(fmt::format(
+        "resume_from_checkpoint: {} has no checkpoint.json, so it holds no state to go on from: to "
+        "start anew from its weights, give it as model_name_or_path",
+        path));
+  return CheckpointReader::open(engine, path);
+}
+
+bool Checkpoints::is_due(std::int64_t step, double steps_per_epoch) const {
+  switch (config_.save_strategy) {
+    case SaveStrategy::no:
+      return false;
+    case SaveStrategy::steps:
+      return step % config_.save_steps == 0;
+    case SaveStrategy::epoch: {
+      const auto epochs = [&](std::int64_t s) {
+        return std::floor(static_cast<double>(s) / steps_per_epoch + 1e-9);
+      };
+      return epochs(step) > epochs(step - 1);
+    }
+  }
+  return false;
+}
+
+SaveOutcome Checkpoints::save(const RunNote& note) {
+  const std::int64_t begin = now_ns();
+  session_.executor().drain();
+  SaveOutcome outcome;
+  if (config_.save_only_model)
+    outcome = save_weights(note);
+  else
+    outcome.failure = write_state(note, outcome);
+  if (outcome.failure.empty()) remove_old(note.step);
+  outcome.seconds = seconds(now_ns() - begin);
+  return outcome;
+}
+
+// A folder that others load, and that no run can go on from.
+SaveOutcome Checkpoints::save_weights(const RunNote& note) {
+  SaveOutcome outcome;
+  outcome.path = (config_.output_dir / fmt::format("checkpoint-{}", note.step)).string();
+  session_.export_to(outcome.path);
+  outcome.bytes = checkpoint_demand(config_, session_.run()).bytes;
+  return outcome;
+}
+
+// Each stage is tried by every rank, and given up by all where one fails. Returns why.
+std::string Checkpoints::write_state(const RunNote& note, SaveOutcome& outcome) {
+  const bool commits = session_.run().program.rank == 0;
+  const std::vector<StateVector> vectors = state_vectors(session_.run());
+  std::unique_ptr<CheckpointWriter> writer;
+  std::vector<StatePiece> pieces;
+  std::string failure;
+  const auto attempt = [&](bool takes_part, const std::function<void()>& stage) {
+    if (!failure.empty()) return;
+    std::string own;
+    try {
+      if (takes_part) stage();
+    } catch (const Error& error) {
+      own = error.what();
+    }
+    failure = session_.first_of_ranks(own);
+  };
+  const auto open = [&] {
+    writer = CheckpointWriter::open(session_.engine(), config_.output_dir.string(), note.step,
+                                    vectors, commits);
+  };
+  attempt(commits, open);
+  attempt(!commits, open);
+  attempt(true, [&] {
+    save_state(session_.run(), session_.state(), *writer, vectors);
+    pieces = writer->finish();
+  });
+  if (failure.empty()) pieces = pieces_of_ranks(pieces);
+  attempt(commits, [&] { writer->commit(pieces, note); });
+  outcome.path = (config_.output_dir / fmt::format("checkpoint-{}", note.step)).string();
+  outcome.bytes = checkpoint_bytes(vectors);
+  return failure;
+}
+
+std::vector<StatePiece> Checkpoints::pieces_of_ranks(const std::vector<StatePiece>& own) {
+  Communicator* control = session_.control();
+  if (control == nullptr || control->world() == 1) return own;
+  const auto world = static_cast<std::size_t>(control->world());
+  Stream& stream = session_.control_stream();
+  const auto gather = [&]<typename T>(std::vector<T>& mine, std::vector<T>& all) {
+    const auto bytes = static_cast<std::int64_t>(mine.size() * sizeof(T));
+    all.resize(mine.size() * world);
+    control->all_gather({reinterpret_cast<std::byte*>(mine.data()), DType::u8, {bytes}},
+                        {reinterpret_cast<std::byte*>(all.data()),
+                         DType::u8,
+                         {bytes * static_cast<std::int64_t>(world)}},
+                        stream);
+  };
+  std::vector<std::uint64_t> count{own.size()}, counts;
+  gather(count, counts);
+  const std::size_t most = *std::ranges::max_element(counts);
+  std::vector<StatePiece> padded = own, all, pieces;
+  padded.resize(most);
+  gather(padded, all);
+  for (std::size_t rank = 0; rank < world; ++rank)
+    pieces.insert(pieces.end(), all.begin() + static_cast<std::ptrdiff_t>(rank * most),
+                  all.begin() + static_cast<std::ptrdiff_t>(rank * most + counts[rank]));
+  return pieces;
+}
+
+// The new one is verified by now.
+void Checkpoints::remove_old(std::int64_t step) {
+  if (session_.run().program.rank != 0 || config_.save_total_limit == 0) return;
+  if (config_.save_only_model) return remove_old_weights(config_, step);
+  remove_old_checkpoints(session_.engine().file_system(), config_.output_dir.string(),
+                         config_.save_total_limit, step);
+}
+
+}  // namespace strata

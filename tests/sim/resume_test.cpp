@@ -1,0 +1,188 @@
+// A run that goes on from a checkpoint, on other tiers, ratios, ranks, stages and tiles than wrote
+// it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/resumed_run.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+using testing::difference_after;
+using testing::fresh_folder;
+using testing::HasSubstr;
+using testing::make_training_files;
+using testing::ResumeBench;
+using testing::RunTrail;
+using testing::ThrowsMessage;
+using testing::tiny_config;
+
+constexpr std::int64_t saved_step = 4, last_step = 8;
+
+// How a run holds its state.
+struct Way {
+  std::string name;
+  std::function<void(RunConfig&)> apply;
+  int world = 1;
+};
+
+void all_on(RunConfig& config, const TierFractions& fractions) {
+  OffloadConfig& offload = config.offload;
+  offload.weights = offload.gradients = offload.master = offload.moment1 = offload.moment2 =
+      fractions;
+}
+
+const Way in_ram{"ram", [](RunConfig&) {}},
+    on_device{"device",
+              [](RunConfig&c) {
+                all_on(c, {1, 0, 0});
+              }},
+    on_nvme{"nvme",
+            [](RunConfig&c) {
+              all_on(c, {0, 0, 1});
+            }},
+    mixed{"mixed",
+          [](RunConfig&c) {
+            all_on(c, {0.3, 0.4, 0.3});
+          }},
+    small_tiles{"tiles of 16 KiB", [](RunConfig&c) { c.offload.tile_bytes = 16 << 10; }},
+    split{"split",
+          [](RunConfig&c) {
+            c.optimizer_master = MasterFormat::split;
+            all_on(c, {0, 0.5, 0.5});
+          }},
+    two_stage_3{"two ranks, stage 3", [](RunConfig&c) { c.zero_stage = 3; }, 2},
+    two_stage_1{"two ranks, stage 1 on nvme",
+                [](RunConfig&c) {
+                  c.zero_stage = 1;
+                  all_on(c, {0, 0, 1});
+                },
+                2},
+    two_stage_0{"two ranks, stage 0, split",
+                [](RunConfig&c) {
+                  c.zero_stage = 0;
+                  c.optimizer_master = MasterFormat::split;
+                },
+                2},
+    three_stage_2{"three ranks, stage 2", [](RunConfig&c) { c.zero_stage = 2; }, 3};
+
+class Resume : public ::testing::Test {
+ protected:
+  Resume() : files_(make_training_files(random_model_preset("tiny"))) {}
+
+  // The same global batch of 6 micro-batches on however many ranks.
+  RunConfig config(const Way& way) const {
+    RunConfig config = tiny_config(files_);
+    config.max_steps = last_step;
+    config.evaluate = false;
+    config.gradient_accumulation_steps = 6 / way.world;
+    config.output_dir = fresh_folder("run");
+    config.save_strategy = SaveStrategy::steps;
+    config.save_steps = saved_step;
+    way.apply(config);
+    return config;
+  }
+  static std::string checkpoint_of(const RunConfig& config) {
+    return (config.output_dir / ("checkpoint-" + std::to_string(saved_step))).string();
+  }
+
+  testing::TrainingFiles files_;
+  ResumeBench bench_;
+};
+
+struct Pair {
+  Way from, to;
+};
+
+TEST_F(Resume, GivesTheSameBitsWhereTheWorldIsTheSame) {
+  const std::vector<Pair> pairs{{in_ram, on_nvme},
+                                {on_nvme, on_device},
+                                {on_device, mixed},
+                                {mixed, small_tiles},
+                                {small_tiles, in_ram},
+                                {in_ram, split},
+                                {split, mixed},
+                                {two_stage_3, two_stage_1},
+                                {two_stage_1, two_stage_0},
+                                {two_stage_0, two_stage_3}};
+  for (const auto& [from, to] : pairs) {
+    const RunConfig first = config(from);
+    const RunTrail whole = bench_.train(first, from.world);
+    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first));
+    EXPECT_EQ(resumed.steps.begin()->first, saved_step + 1);
+    EXPECT_EQ(difference_after(saved_step, whole, resumed), "") << from.name << " -> " << to.name;
+  }
+}
+
+TEST_F(Resume, GivesTheSameWithinRoundingWhereTheWorldIsAnother) {
+  const std::vector<Pair> pairs{
+      {in_ram, two_stage_3}, {two_stage_1, three_stage_2}, {three_stage_2, on_nvme}};
+  for (const auto& [from, to] : pairs) {
+    const RunConfig first = config(from);
+    const RunTrail whole = bench_.train(first, from.world);
+    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first));
+    for (const auto& [step, loss] : resumed.steps)
+      EXPECT_NEAR(loss.first, whole.steps.at(step).first, 2e-3 * loss.first)
+          << from.name << " -> " << to.name << ", step " << step;
+    EXPECT_EQ(resumed.learning_rates.at(last_step), whole.learning_rates.at(last_step));
+  }
+}
+
+TEST_F(Resume, KeepsApproximateMoments) {
+  for (const DType moments : {DType::bf16, DType::q8}) {
+    RunConfig first = config(in_ram), second = config(on_nvme);
+    first.optimizer_moments = second.optimizer_moments = moments;
+    second.offload.tile_bytes = 16 << 10;
+    const RunTrail whole = bench_.train(first, 1);
+    const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first));
+    EXPECT_EQ(difference_after(saved_step, whole, resumed), "");
+  }
+}
+
+TEST_F(Resume, FindsItsPlaceWithOtherMicroBatchesOfTheSameGlobalBatch) {
+  RunConfig first = config(in_ram), second = config(in_ram);
+  first.bf16 = second.bf16 = false;
+  second.per_device_train_batch_size *= 2;
+  second.gradient_accumulation_steps /= 2;
+  const RunTrail whole = bench_.train(first, 1);
+  const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first));
+  for (const auto& [step, loss] : resumed.steps)
+    EXPECT_NEAR(loss.first, whole.steps.at(step).first, 1e-5 * loss.first) << step;
+}
+
+TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
+  const RunConfig first = config(in_ram);
+  bench_.train(first, 1);
+  const auto refused = [&](const std::function<void(RunConfig&)>& change) {
+    RunConfig other = config(in_ram);
+    change(other);
+    return [this, other, &first] { bench_.train(other, 1, checkpoint_of(first)); };
+  };
+  EXPECT_THAT(refused([](RunConfig& c) { c.data_seed = 7; }),
+              ThrowsMessage<Error>(HasSubstr("data_seed")));
+  EXPECT_THAT(refused([](RunConfig& c) { c.optimizer_moments = DType::bf16; }),
+              ThrowsMessage<Error>(HasSubstr("optimizer_moments")));
+  EXPECT_THAT(refused([](RunConfig& c) { c.cutoff_len /= 2; }),
+              ThrowsMessage<Error>(HasSubstr("cutoff_len")));
+  EXPECT_THAT(refused([](RunConfig& c) { c.optim = UpdateRule::lion; }),
+              ThrowsMessage<Error>(HasSubstr("optim")));
+}
+
+TEST_F(Resume, KeepsAsManyCheckpointsAsItWasTold) {
+  RunConfig limited = config(in_ram);
+  limited.save_steps = 1;
+  limited.save_total_limit = 2;
+  bench_.train(limited, 1);
+  const auto kept = list_checkpoints(bench_.disk().file_system(), limited.output_dir.string());
+  ASSERT_EQ(kept.size(), 2u);
+  EXPECT_EQ(kept[0].step, last_step - 1);
+  EXPECT_EQ(kept[1].step, last_step);
+}
+
+}  // namespace
+}  // namespace strata
