@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checkpoint_folders.hpp"
+#include "io/common/awaited_transfer.hpp"
 #include "io/store/aligned_memory.hpp"
 #include "piece_coverage.hpp"
 #include "piece_reader.hpp"
@@ -65,6 +66,8 @@ void CheckpointCommit::write_manifest() {
   if (text.size() > checkpoint_json_bytes_max)
     throw Error(fmt::format("{} would have {} bytes; at most {} are possible", file, text.size(),
                             checkpoint_json_bytes_max));
+  // What nobody could read is no checkpoint: said now, not when it is needed.
+  parse_checkpoint_json(text, file);
   files_.write_file(file, std::as_bytes(std::span(text)));
   read_back_manifest(file, text);
 }
@@ -73,8 +76,15 @@ void CheckpointCommit::read_back_manifest(const std::string& path, const std::st
   VectorFiles open_files(engine_);
   const FileId file = open_files.open(path, OpenMode::read_only, Caching::direct);
   const AlignedMemory memory(checkpoint_alignment, text.size(), "the check of checkpoint.json");
-  transfer(engine_,
-           {.op = IoOp::read, .file = file, .data = memory.span().data(), .bytes = text.size()});
+  AwaitedTransfer read;
+  const IoRequest request = {.op = IoOp::read,
+                             .file = file,
+                             .data = memory.span().data(),
+                             .bytes = text.size(),
+                             .completion = &read};
+  engine_.submit({&request, 1});
+  const IoResult result = read.wait();
+  if (!result.ok()) throw SystemError(result.message, result.error_number);
   if (!std::ranges::equal(memory.span(), std::as_bytes(std::span(text))))
     throw Error("what was written does not come back: " + path);
 }

@@ -50,7 +50,7 @@ struct ChunkPipe::Reading {
 };
 
 ChunkPipe::ChunkPipe()
-    : memory_(checkpoint_alignment, checkpoint_read_memory_bytes, "the reading of a checkpoint") {}
+    : memory_(huge_page_bytes, checkpoint_read_memory_bytes, "the reading of a checkpoint") {}
 
 void ChunkPipe::run(IoEngine& engine, std::span<const FileExtent> extents, IoPriority priority,
                     const std::function<void(const FileChunk&)>& visit) {

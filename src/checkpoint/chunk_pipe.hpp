@@ -37,7 +37,7 @@ class ChunkPipe {
            const std::function<void(const FileChunk&)>& visit);
 
  private:
-  static constexpr std::size_t depth = 4;
+  static constexpr std::size_t depth = 8;
   static constexpr std::uint64_t chunk_bytes = checkpoint_read_memory_bytes / depth;
 
   struct Slot {

@@ -108,6 +108,7 @@ class MachineBench {
     bench_host_memory();
     bench_updates();
     bench_rest();
+    if (options_.ranks > 1) share_accelerator();
     round_all(machine_);
     return std::move(machine_);
   }
@@ -251,6 +252,18 @@ class MachineBench {
     machine_.comm = bench_comm(options_.ranks, options_.array_bytes, run);
     for (const char* key : {"gather_bytes_per_s", "reduce_bytes_per_s", "seconds_per_call"})
       measured(std::string("comm.") + key, fmt::format("among {} threads", options_.ranks));
+  }
+
+  // Ranks stand side by side on the threads that were measured together.
+  void share_accelerator() {
+    AcceleratorProfile& rank = machine_.accelerator;
+    for (std::vector<MatmulRate>* rates : {&rank.bf16, &rank.f32})
+      for (MatmulRate& rate : *rates) rate.flops_per_s /= options_.ranks;
+    rank.peak_flops_per_s /= options_.ranks;
+    rank.memory_bytes_per_s /= options_.ranks;
+    for (const char* key : {"bf16", "f32", "memory_bytes_per_s"})
+      machine_.sources[std::string("accelerator.") + key] +=
+          fmt::format("; one of {} ranks has its share", options_.ranks);
   }
 
   const MachineBenchOptions& options_;

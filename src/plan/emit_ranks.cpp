@@ -1,5 +1,7 @@
 // What several ranks exchange: weights, contributions, the norm's sums and the metrics.
 
+#include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "plan/emitter.hpp"
@@ -35,14 +37,55 @@ void Emitter::gather_weight(ShardId shard, const Region& whole) {
 
 // Of the segment before, once the next one's weights are on their way: on the comm lane they would
 // otherwise wait for that segment's end.
-void Emitter::add_pending_contributions() {
+void Emitter::sum_pending_contributions() {
   const SegmentId outer = current_;
   for (const auto& [operand, segment] : std::exchange(pending_contributions_, {})) {
     current_ = segment;
     const ShardId shard = operand.what.shard;
-    add_contribution(shard, sum_over_ranks(shard, operand.region));
+    const Region sum = sum_over_ranks(shard, operand.region);
+    if (adds_on_device(shard))
+      summed_contributions_.push_back({shard, sum, segment});
+    else
+      add_contribution(shard, sum);
   }
   current_ = outer;
+}
+
+bool Emitter::adds_on_device(ShardId gradient) const {
+  for (int tile = 0; tile < program_.num_tiles(gradient); ++tile)
+    if (layout_.tier(gradient, tile) == Tier::device) return true;
+  return false;
+}
+
+// Where the accelerator adds, it does so when the slot is wanted again, no sooner: the segments
+// after it would wait for the collective.
+void Emitter::add_contributions_in(const Region& slot) {
+  const auto last =
+      std::ranges::find_if(summed_contributions_ | std::views::reverse,
+                           [&](const auto& summed) { return summed.where.overlaps(slot); });
+  add_contributions(static_cast<std::size_t>(summed_contributions_.rend() - last));
+}
+
+// Those whose slots the next segment writes to.
+void Emitter::add_contributions_in_use() {
+  for (const Region& region : in_use_) add_contributions_in(region);
+}
+
+// The first `count`: those to one gradient keep their order.
+void Emitter::add_contributions(std::size_t count) {
+  const SegmentId outer = current_;
+  for (; count > 0; --count) {
+    const SummedContribution summed = summed_contributions_.front();
+    summed_contributions_.pop_front();
+    current_ = summed.segment;
+    add_contribution(summed.shard, summed.where);
+  }
+  current_ = outer;
+}
+
+void Emitter::add_all_contributions() {
+  sum_pending_contributions();
+  add_contributions(summed_contributions_.size());
 }
 
 // Leaves what this rank adds to its gradient: its slice of the sum, or, where gradients are
@@ -52,8 +95,10 @@ Region Emitter::sum_over_ranks(ShardId shard, const Region& whole) {
   const TileRef summed = slice_of(shard, Content::contribution);
   const bool is_sliced = program_.shard(shard).sharing == Sharing::sliced;
   Region slice = own_part(whole);
-  if (is_sliced)
+  if (is_sliced) {
     slice = layout_.ring(SlotPurpose::device_reduced, slice.bytes).take(summed, slice.bytes);
+    add_contributions_in(slice);
+  }
   add(OpKind::reduce, Lane::comm,
       {{whole_of(shard, Content::rank_contribution), whole, Access::read},
        {summed, slice, Access::produce}});

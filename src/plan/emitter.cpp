@@ -48,7 +48,7 @@ Schedule Emitter::emit() {
   layout_.reset_rings();
   for (SegmentId id : emission_order(program_, sequence_, policy_.update_order))
     segment(program_.segment(id));
-  add_pending_contributions();
+  add_all_contributions();
   share_new_weights();
   if (!reported_) report();
   if (has_norm_ && policy_.update_order == UpdateOrder::after_backward)
@@ -61,7 +61,7 @@ void Emitter::segment(const Segment& s) {
   current_ = s.id;
   switch (s.kind) {
     case SegmentKind::norm:
-      add_pending_contributions();
+      add_all_contributions();
       norm(s);
       break;
     case SegmentKind::update:
@@ -92,7 +92,9 @@ void Emitter::run(const Segment& s) {
     operands.push_back(bind(use));
     in_use_.push_back(operands.back().region);
   }
-  add_pending_contributions();
+  add_contributions_in_use();
+  sum_pending_contributions();
+  add_contributions_in_use();
   if (s.scratch_bytes > 0) {
     std::uint64_t most = 0;  // one region serves all: the compute lane runs one segment at a time
     for (const Segment& other : program_.segments) most = std::max(most, other.scratch_bytes);

@@ -2,6 +2,7 @@
 // Emits the ops of one sequence in program order, as if they ran one after the other; edges are
 // derived afterwards.
 
+#include <deque>
 #include <map>
 #include <set>
 #include <vector>
@@ -54,7 +55,12 @@ class Emitter {
   Region own_part(const Region& whole) const;
   void gather(TileRef slice, const Region& from, TileRef whole, const Region& to);
   void gather_weight(ShardId shard, const Region& whole);
-  void add_pending_contributions();
+  void sum_pending_contributions();
+  bool adds_on_device(ShardId gradient) const;
+  void add_contributions_in(const Region& slot);
+  void add_contributions_in_use();
+  void add_contributions(std::size_t count);
+  void add_all_contributions();
   Region sum_over_ranks(ShardId shard, const Region& whole);
   void count_update_of_whole(const Segment& update);
   void count_down_to_sharing(const Segment& update);
@@ -115,7 +121,13 @@ class Emitter {
     Operand contribution;
     SegmentId segment;
   };
-  std::vector<PendingContribution> pending_contributions_;
+  struct SummedContribution {
+    ShardId shard;
+    Region where;
+    SegmentId segment;
+  };
+  std::vector<PendingContribution> pending_contributions_;  // of this rank
+  std::deque<SummedContribution> summed_contributions_;     // of all ranks, not yet added
   std::vector<ShardId> weights_to_share_;
   std::map<ShardId, int> updates_left_;  // of replicated weights that ranks update by slices
   bool has_norm_ = false, reported_ = false;

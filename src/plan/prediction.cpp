@@ -121,7 +121,7 @@ Prediction predict(const Program& program, const Plan& plan, const MachineProfil
   return p;
 }
 
-std::string wait_cause(Lane lane) {
+std::string wait_cause(Lane lane, int ranks) {
   switch (lane) {
     case Lane::read:
       return "reads from NVMe for forward and backward";
@@ -130,7 +130,7 @@ std::string wait_cause(Lane lane) {
     case Lane::compute:
       return "other work of its own";
     case Lane::comm:
-      return "the other ranks";
+      return ranks > 1 ? "gathers and reductions among ranks" : "copies within the accelerator";
     case Lane::d2h:
       return "gradients and activations on their way down";
     case Lane::write:

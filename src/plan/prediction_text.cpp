@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, double>> parts_of_step(const Prediction& p) {
   parts.emplace_back("compute", computing);
   double left = p.simulation.step_seconds - computing;
   for (const ExposedWait& wait : p.waits) {
-    parts.emplace_back("wait for " + wait_cause(wait.lane), wait.seconds);
+    parts.emplace_back("wait for " + wait_cause(wait.lane, p.ranks), wait.seconds);
     left -= wait.seconds;
   }
   if (left > 5e-4 * p.simulation.step_seconds) parts.emplace_back("short waits", left);

@@ -83,9 +83,11 @@ void ValueReplay::gather(const Op& op) {
   check_extent(op, slice.what, whole.what);
   if (slice.what.content != whole.what.content) complain(op, "gathers one thing as another");
   if (found_.size() > before) return;
-  expect_current(op, slice);
+  for_each_tile(slice, [&](const TileRef& what, const Region& region) {
+    expect(op, what, region, newest(what));
+  });
   for_each_tile(
-      whole, [&](const TileRef& what, const Region& region) { put(what, region, current(what)); });
+      whole, [&](const TileRef& what, const Region& region) { put(what, region, newest(what)); });
 }
 
 void ValueReplay::gather_sums(const Op& op) {
@@ -132,12 +134,11 @@ void ValueReplay::reduce(const Op& op) {
     Truth& t = truth(what);
     if (!t.ranks_pending) complain(op, "sums a contribution over the ranks twice");
     t.ranks_pending = false;
-    t.contribution = next_version_++;
-    t.contribution_pending = !is_sliced;
+    if (!is_sliced) t.contributions.push_back(next_version_++);
   });
   for_each_tile(slice, [&](const TileRef& what, const Region& region) {
-    truth(what).contribution_pending = true;
-    put(what, region, current(what));
+    if (is_sliced) truth(what).contributions.push_back(next_version_++);
+    put(what, region, newest(what));
   });
 }
 

@@ -134,7 +134,7 @@ ValueReplay::Version ValueReplay::current(const TileRef& what) {
     case Content::value:
       return truth(what).value;
     case Content::contribution:
-      return truth(what).contribution;
+      return truth(what).contributions.empty() ? -1 : truth(what).contributions.front();
     case Content::partials:
       return truth(what).squared;
     case Content::scalars:
@@ -149,6 +149,12 @@ ValueReplay::Version ValueReplay::current(const TileRef& what) {
       break;
   }
   return -1;
+}
+
+ValueReplay::Version ValueReplay::newest(const TileRef& what) {
+  if (what.content != Content::contribution) return current(what);
+  const std::vector<Version>& pending = truth(what).contributions;
+  return pending.empty() ? -1 : pending.back();
 }
 
 void ValueReplay::put(const TileRef& what, const Region& region, Version version) {
@@ -205,8 +211,10 @@ void ValueReplay::store_contribution(const Op& op, Truth& t) {
 }
 
 void ValueReplay::add_contribution(const Op& op, Truth& t) {
-  if (!t.contribution_pending) complain(op, "adds a contribution twice");
-  t.contribution_pending = false;
+  if (t.contributions.empty())
+    complain(op, "adds a contribution twice");
+  else
+    t.contributions.erase(t.contributions.begin());
   ++t.contributions_added;
   t.value = next_version_++;
 }
@@ -241,17 +249,18 @@ void ValueReplay::segment_use(const Op& op, const Use& use, const Operand& opera
       contribute(op, what);
     else
       truth(what).value = next_version_++;
-    put(what, region, current(what));
+    put(what, region, newest(what));
   });
 }
 
 void ValueReplay::contribute(const Op& op, const TileRef& what) {
   Truth& t = truth(what);
-  if (t.contribution_pending || t.ranks_pending)
-    complain(op, fmt::format("overwrites an unsummed contribution of {}", describe(what)));
   const bool is_of_rank = what.content == Content::rank_contribution;
-  (is_of_rank ? t.rank_contribution : t.contribution) = next_version_++;
-  (is_of_rank ? t.ranks_pending : t.contribution_pending) = true;
+  if (is_of_rank ? t.ranks_pending : !t.contributions.empty())
+    complain(op, fmt::format("overwrites an unsummed contribution of {}", describe(what)));
+  if (!is_of_rank) return t.contributions.push_back(next_version_++);
+  t.rank_contribution = next_version_++;
+  t.ranks_pending = true;
 }
 
 void ValueReplay::accumulate(const Op& op) {

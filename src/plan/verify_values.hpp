@@ -30,9 +30,8 @@ class ValueReplay {
   struct Truth {
     Version value = 0;
     Version rank_contribution = 0;
-    bool ranks_pending = false;  // not yet summed over the ranks
-    Version contribution = 0;
-    bool contribution_pending = false;
+    bool ranks_pending = false;          // not yet summed over the ranks
+    std::vector<Version> contributions;  // of all ranks, not yet added; the first is to be next
     int contributions_added = 0;
     Version squared = -1;  // gradient version of its partial sums
     bool updated = false;  // in this step
@@ -111,6 +110,7 @@ class ValueReplay {
   TileRef expected_of(const Use& use) const;
   // `placed_tile` names a place.
   Version current(const TileRef& placed_tile);
+  Version newest(const TileRef& placed_tile);  // where several are current, the last made
   int contributions_expected(ShardId shard) const;
   const Use& updated_gradient(const Segment& update) const;
   void complain(const Op& op, const std::string& why);

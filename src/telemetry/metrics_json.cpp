@@ -48,6 +48,7 @@ std::string step_json(const StepReport& report) {
     put(object, "offload/busy_" + lane + "_s", seconds);
   object["offload/nvme_bytes_read"] = report.nvme_bytes_read;
   object["offload/nvme_bytes_written"] = report.nvme_bytes_written;
+  if (report.comm_bytes > 0) object["offload/comm_bytes"] = report.comm_bytes;
   for (const auto& [resource, share] : report.used) put(object, "offload/used_" + resource, share);
   for (const auto& [link, rate] : report.rates)
     put(object, "offload/bytes_per_second_" + link, rate);

@@ -127,6 +127,7 @@ void StepRecorder::describe(StepReport& report) const {
   report.timing_step = timing_.index + 1;
   report.nvme_bytes_read = timing_.nvme_bytes_read;
   report.nvme_bytes_written = timing_.nvme_bytes_written;
+  report.comm_bytes = timing_.comm_bytes;
   if (timing_.index < 0 || use_.seconds <= 0) return;
   report.used = by_resource([&](std::size_t i) { return use_.busy[i] / use_.seconds; });
   report.rates = by_resource([&](std::size_t i) {

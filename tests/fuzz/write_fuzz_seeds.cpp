@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fuzz/checkpoint_inputs.hpp"
 #include "fuzz/store_inputs.hpp"
 
 namespace {
@@ -30,5 +31,6 @@ int main(int argc, char** argv) {
   write(folder / "fuzz_store_json", strata::testing::description_seeds());
   write(folder / "fuzz_store_manifest", strata::testing::manifest_seeds());
   write(folder / "fuzz_store_open", strata::testing::store_seeds());
+  write(folder / "fuzz_checkpoint_manifest", strata::testing::checkpoint_manifest_seeds());
   return 0;
 }

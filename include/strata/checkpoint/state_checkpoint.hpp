@@ -53,7 +53,7 @@ inline constexpr std::uint64_t checkpoint_alignment = 4096;
 std::uint64_t checkpoint_bytes(std::span<const StateVector> vectors,
                                std::uint64_t alignment = checkpoint_alignment);
 // Host memory that commit(), and each read() and verify() under way, have for transfers.
-inline constexpr std::uint64_t checkpoint_read_memory_bytes = 16ull << 20;
+inline constexpr std::uint64_t checkpoint_read_memory_bytes = 32ull << 20;
 
 // Where the run stood: what it needs to go on beside the vectors.
 struct RunNote {
@@ -63,9 +63,9 @@ struct RunNote {
   std::int64_t micro_batches_seen = 0;  // of all ranks together: the data position
   std::int64_t rows_per_micro_batch = 0, sequence_length = 0;
   std::uint64_t data_seed = 0, seed = 0;
-  std::string data_fingerprint;   // of the token shards, in order
-  std::string model_fingerprint;  // of names and shapes of the model's tensors
-  std::string config;             // the resolved config, YAML
+  std::string data_fingerprint = {};   // of the token shards, in order
+  std::string model_fingerprint = {};  // of names and shapes of the model's tensors
+  std::string config = {};             // the resolved config, YAML
   bool operator==(const RunNote&) const = default;
 };
 
@@ -115,7 +115,8 @@ class CheckpointWriter {
   // By the creator, after finish(), with the pieces of all writers, its own included: checks that
   // they cover every vector exactly, reads all back from the drive and verifies, writes
   // checkpoint.json, syncs and renames. A checkpoint of the same step is replaced. Throws; then
-  // there is no new checkpoint, and what stood before stands.
+  // there is no new checkpoint, and what stood before stands; but where the drive goes away for
+  // good after the rename, the new one may be there, whole.
   virtual void commit(const std::vector<StatePiece>& all, const RunNote& note) = 0;
 };
 

@@ -78,8 +78,8 @@ Prediction predict(const Program& program, const Plan& plan, const MachineProfil
 std::vector<PhaseBytes> phase_bytes(const Program& program, const Plan& plan,
                                     const RunFacts& facts);
 
-// What the accelerator waits for when that lane is late: "weights on their way up".
-std::string wait_cause(Lane lane);
+// What an accelerator of so many waits for when that lane is late: "weights on their way up".
+std::string wait_cause(Lane lane, int ranks);
 
 // The report's parts, each some lines of text that end in a line feed.
 std::string format_headline(const Prediction& prediction);   // "step 7.92 s, 8 270 tokens/s ..."

@@ -21,11 +21,12 @@ struct StepReport {
   bool applied = true;      // false: skipped, non-finite gradients
   std::vector<std::pair<std::string, double>>
       waits;  // exposed seconds by cause, {"nvme", 0.04}; small ones left out
-  // The step that waits, busy and NVMe bytes are of: the last complete one; 0: none yet.
+  // The step that waits, busy and bytes are of: the last complete one; 0: none yet.
   std::int64_t timing_step = 0;
   std::vector<std::pair<std::string, double>>
       busy;  // seconds each lane worked in the last complete step; metrics.jsonl only
   std::uint64_t nvme_bytes_read = 0, nvme_bytes_written = 0;
+  std::uint64_t comm_bytes = 0;  // exchanged with other ranks
   // Of the step of timing_step, by resource, for metrics.jsonl: the share of the step in which it
   // had something to do, bytes per second over a link while it had, and with a prediction the time
   // that the step needs of it at its full rate over the time the step took.

@@ -22,7 +22,7 @@ namespace strata {
 class TempFolder {
  public:
   TempFolder() {
-    std::string pattern = testing::TempDir() + "strata-checkpoint-XXXXXX";
+    std::string pattern = ::testing::TempDir() + "strata-checkpoint-XXXXXX";
     path_ = ::mkdtemp(pattern.data());
   }
   ~TempFolder() { std::filesystem::remove_all(path_); }

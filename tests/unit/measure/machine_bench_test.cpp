@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -73,6 +74,18 @@ TEST(MachineBench, FillsEveryPartOfAProfile) {
   expect_rate(machine.comm.seconds_per_call, "barrier");
   EXPECT_THAT(machine.sources.at("link.up_bytes_per_s"),
               HasSubstr("measured 2026-01-02 by a test: "));
+}
+
+TEST(MachineBench, GivesEachRankItsShareOfTheHostThatStandsIn) {
+  MachineBenchOptions options = tiny();
+  options.ranks = 2;
+  const MachineProfile machine = bench_machine(options);
+  const auto& rates = machine.accelerator.bf16;
+  EXPECT_EQ(machine.accelerator.peak_flops_per_s,
+            std::ranges::max(rates, {}, &MatmulRate::flops_per_s).flops_per_s);
+  for (const char* key : {"bf16", "f32", "memory_bytes_per_s"})
+    EXPECT_THAT(machine.sources.at(std::string("accelerator.") + key),
+                HasSubstr("; one of 2 ranks has its share"));
 }
 
 TEST(MachineBench, OfOneRankMeasuresNoCollectivesAndTellsOfItsProgress) {

@@ -37,8 +37,10 @@ std::string joined(const std::vector<Violation>& violations) {
 }
 
 ToyShape random_shape(std::uint64_t seed, int world, int stage) {
+  const int micro_batches = 1 + static_cast<int>(seed % 3);
   return {.layers = 1 + static_cast<int>(seed % 3),
-          .micro_batches = 1 + static_cast<int>(seed % 3),
+          .micro_batches = micro_batches,
+          .group = seed % 4 < 2 ? micro_batches : 1,
           .layer_elements = 10000 + static_cast<std::int64_t>(seed % 7) * 5000,
           .embedding_elements = 70000,
           .tied = seed % 2 == 0,
@@ -323,15 +325,42 @@ TEST_P(VerifierOfRanks, FindsAContributionAddedBeforeTheRanksSummedTheirs) {
   for (const std::size_t at : ops_of(OpKind::reduce))
     expect_found(
         [&](auto& ops) {
+          const Op& reduce = ops[at];
           const auto next = std::find_if(
-              ops.begin() + static_cast<std::ptrdiff_t>(at), ops.end(), [](const Op& op) {
-                return op.operands[0].what.content == Content::contribution &&
-                       op.kind != OpKind::gather;
+              ops.begin() + static_cast<std::ptrdiff_t>(at), ops.end(), [&](const Op& op) {
+                return op.segment == reduce.segment && op.kind != OpKind::gather &&
+                       op.operands[0].what.shard == reduce.operands[0].what.shard &&
+                       op.operands[0].what.content == Content::contribution;
               });
           ASSERT_TRUE(next != ops.end());
           std::rotate(ops.begin() + static_cast<std::ptrdiff_t>(at), next, std::next(next));
         },
         std::to_string(at));
+}
+
+// Where several are summed over the ranks and not yet added: the bits of their sum.
+TEST(VerifierOfPendingContributions, FindsThemAddedInAnotherOrder) {
+  for (const int stage : stages) {
+    const Program program = make_toy_program({.layers = 2,
+                                              .micro_batches = 3,
+                                              .group = 3,
+                                              .tied = false,
+                                              .world = 2,
+                                              .zero_stage = stage});
+    Policy policy = all_on(Tier::device);
+    policy.gradient_slots = 3;
+    Plan plan = make_plan(program, roomy_limits(), policy);
+    std::vector<Op*> sums;  // of one tile
+    for (Op& op : plan.schedules[0].ops)
+      if (op.kind == OpKind::accumulate &&
+          op.operands[1].what == TileRef{program.find(Role::gradient, 1), 0, Content::value})
+        sums.push_back(&op);
+    ASSERT_EQ(sums.size(), 3u);
+    ASSERT_EQ(joined(verify(program, plan)), "");
+    std::swap(sums[0]->operands[0].region, sums[1]->operands[0].region);
+    derive_edges(plan.schedules[0]);
+    EXPECT_FALSE(verify(program, plan).empty()) << "stage " << stage;
+  }
 }
 
 TEST_P(VerifierOfRanks, FindsPartialsSummedInAnotherOrder) {

@@ -82,6 +82,16 @@ TEST_F(ProgressTest, WritesEachStepUnderTheUsualNames) {
   EXPECT_EQ(shown(), line + "\n");
 }
 
+TEST_F(ProgressTest, WritesWhatSeveralRanksExchanged) {
+  Progress progress(folder_, Style::plain, terminal_);
+  StepReport of_ranks = report(1);
+  of_ranks.comm_bytes = 640;
+  progress.step(of_ranks, true);
+  progress.step(report(2), true);
+  EXPECT_EQ(lines().at(0).at("offload/comm_bytes"), 640);
+  EXPECT_FALSE(lines().at(1).contains("offload/comm_bytes"));
+}
+
 TEST_F(ProgressTest, WritesWhatAStepReachedOfTheMachine) {
   Progress progress(folder_, Style::plain, terminal_);
   StepReport reached = report(1);
