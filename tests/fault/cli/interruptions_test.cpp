@@ -32,8 +32,8 @@ INSTANTIATE_TEST_SUITE_P(BySignal, CliStop, testing::Values(SIGINT, SIGTERM),
                            return parameter.param == SIGINT ? "SIGINT" : "SIGTERM";
                          });
 
-TEST_P(CliStop, EndsAfterTheStepAndExports) {
-  Process process(path(""), endless());
+TEST_P(CliStop, EndsAfterTheStepAndExportsWhereItSavesNothing) {
+  Process process(path(""), command(train({"max_steps=1000000", "save_strategy=no"})));
   ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
   process.kill(GetParam());
   const ProcessResult result = process.wait();

@@ -7,21 +7,20 @@
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 #include <thread>
 
 #include "fault/cli/cli_fixture.hpp"
-#include "strata/core/philox.hpp"
 #include "support/sanitizers.hpp"
 
 namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Losses and norms by step: bytes of their numbers as they were logged.
 std::map<std::int64_t, std::string> logged(const std::string& metrics) {
@@ -41,7 +40,7 @@ struct Placement {
   std::vector<std::string> overrides;
 };
 
-class Kills : public CliTest, public testing::WithParamInterface<Placement> {
+class Kills : public CliTest, public ::testing::WithParamInterface<Placement> {
  protected:
   void SetUp() override {
     make_inputs();
@@ -81,11 +80,11 @@ class Kills : public CliTest, public testing::WithParamInterface<Placement> {
 
 INSTANTIATE_TEST_SUITE_P(
     By, Kills,
-    testing::Values(Placement{"nvme", {}},
-                    Placement{"mixed",
-                              {"offload.optimizer={gpu: 0.3, cpu: 0.4, nvme: 0.3}",
-                               "optimizer_master=split"}},
-                    Placement{"threeRanks", {"ranks=3", "offload.weights={gpu: 0.5, nvme: 0.5}"}}),
+    ::testing::Values(
+        Placement{"nvme", {}},
+        Placement{"mixed",
+                  {"offload.optimizer={gpu: 0.3, cpu: 0.4, nvme: 0.3}", "optimizer_master=split"}},
+        Placement{"threeRanks", {"ranks=3", "offload.weights={gpu: 0.5, nvme: 0.5}"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
 TEST_P(Kills, AtAnyMomentCostNothingButTime) {
@@ -94,7 +93,7 @@ TEST_P(Kills, AtAnyMomentCostNothingButTime) {
   ASSERT_EQ(whole.size(), 24u);
 
   const std::uint64_t seed = 20261130;
-  PhiloxStream random(seed, 1);
+  std::mt19937_64 random(seed);
   // How long a run takes here is found out: a kill should fall anywhere in it.
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_EQ(run(training("timed")).exit_code, 0);
@@ -105,12 +104,11 @@ TEST_P(Kills, AtAnyMomentCostNothingButTime) {
   for (int round = 0; killed < kills_wanted(); ++round) {
     const std::string folder = "killed" + std::to_string(round);
     for (bool ended = false; !ended;) {
-      const auto after =
-          static_cast<std::int64_t>(random.next_below(static_cast<std::uint64_t>(whole_ms)));
+      const auto after = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(whole_ms));
       const bool may_kill = killed < kills_wanted();
       ended = run_for(std::chrono::milliseconds(may_kill ? after : 600'000), folder);
       killed += ended ? 0 : 1;
-      SCOPED_TRACE(testing::Message() << "seed " << seed << ", kill " << killed);
+      SCOPED_TRACE(::testing::Message() << "seed " << seed << ", kill " << killed);
       ASSERT_LE(killed, kills_wanted());
       // A run killed after its export was in place has nothing left to do, and says so.
       if (!ended && fs::exists(path(folder + "/export"))) ended = true;
@@ -180,7 +178,7 @@ TEST_F(CheckpointCommands, LetOneRunOwnAnOutputFolder) {
   ASSERT_TRUE(first.wait_for_output("step 1/")) << first.err();
   const ProcessResult second = run(train());
   EXPECT_NE(second.exit_code, 0);
-  EXPECT_THAT(second.err, HasSubstr("pid"));
+  EXPECT_THAT(second.err, HasSubstr("in use by another run"));
   first.kill(SIGKILL);
   first.wait();
   EXPECT_EQ(run(train()).exit_code, 0);

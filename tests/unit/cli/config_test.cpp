@@ -368,9 +368,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("fp16: true", "pure_bf16: true", "optim_args: a=1", "fsdp: full_shard",
                     "fsdp_version: 2", "fsdp_config: {a: 1}", "load_best_model_at_end: true",
                     "label_smoothing_factor: 0.1", "group_by_length: true", "torch_compile: true",
-                    "resume_from_checkpoint: true", "save_strategy: steps", "save_steps: 500",
-                    "report_to: wandb", "finetuning_type: lora", "lora_rank: 8", "stage: dpo",
-                    "deepspeed: ds.json", "deepspeed: {a: 1}", "gradient_checkpointing: false",
+                    "ignore_data_skip: true", "save_on_each_node: true", "report_to: wandb",
+                    "finetuning_type: lora", "lora_rank: 8", "stage: dpo", "deepspeed: ds.json",
+                    "deepspeed: {a: 1}", "gradient_checkpointing: false",
                     "logging_nan_inf_filter: true", "average_tokens_across_devices: false",
                     "base_model: x", "offload.ratio: auto", "template: llama3"));
 
