@@ -71,9 +71,12 @@ void print_outcome(const TrainOutcome& outcome) {
              format_duration(outcome.seconds), outcome.loss_first, outcome.loss_last);
   if (outcome.skipped_steps > 0)
     fmt::print("{} steps were skipped: their gradients were not finite\n", outcome.skipped_steps);
-  if (outcome.held_out_after.tokens > 0)
-    fmt::print("held-out loss {:.4f} -> {:.4f} over {} tokens\n", outcome.held_out_before.loss,
-               outcome.held_out_after.loss, outcome.held_out_after.tokens);
+  if (outcome.held_out_after.tokens == 0) return;
+  const std::string before = outcome.held_out_before.tokens == 0
+                                 ? ""
+                                 : fmt::format("{:.4f} -> ", outcome.held_out_before.loss);
+  fmt::print("held-out loss {}{:.4f} over {} tokens\n", before, outcome.held_out_after.loss,
+             outcome.held_out_after.tokens);
 }
 
 void print_peaks(const std::vector<TierPeak>& peaks, int world) {
@@ -144,9 +147,11 @@ class RankOfRun {
     if (!reports) return train_quietly(session);
     session.check_export(export_target(config_));
     for (const std::string& note : session.notes()) fmt::print("{}\n", note);
+    Trainer trainer(config_, session, nullptr, watched_);
+    // After the Trainer, which may refuse to go on: a refusal leaves the metrics as they are.
     Progress progress(config_.output_dir, terminal_style(stdout), stdout,
                       watched_.resume == nullptr ? -1 : watched_.resume->step);
-    Trainer trainer(config_, session, &progress, watched_);
+    trainer.report_to(progress);
     fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
                trainer.steps_per_epoch());
     std::fflush(stdout);
@@ -171,12 +176,13 @@ class RankOfRun {
     fmt::print("{}", format_roofline(outcome.roofline));
     if (watched_.trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command_.trace);
     print_peaks(peaks, config_.world);
-    if (outcome.stopped && !outcome.checkpoint.empty())
+    if (outcome.stopped && !outcome.checkpoint.empty() && !config_.save_only_model)
       fmt::print("{} stands: go on with resume_from_checkpoint=true\n", outcome.checkpoint);
   }
   // A run that others want to end leaves its checkpoint, not what takes as long again.
-  static bool exports(const TrainOutcome& outcome) {
-    if (outcome.stopped && !outcome.checkpoint.empty()) return false;
+  bool exports(const TrainOutcome& outcome) const {
+    const bool did_nothing = watched_.resume != nullptr && outcome.steps == watched_.resume->step;
+    if (outcome.stopped && (did_nothing || !outcome.checkpoint.empty())) return false;
     return outcome.steps - (outcome.failure.empty() ? 0 : 1) > 0;
   }
   void export_weights(Session& session) const {
@@ -234,6 +240,12 @@ std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   return owner;
 }
 
+std::string describe_resume(const CheckpointReader& resume) {
+  const RunNote& note = resume.info().note;
+  return fmt::format("{} after step {}, {} micro-batches", resume.info().path, note.step,
+                     note.micro_batches_seen);
+}
+
 void tell_resume(const RunConfig& config, const CheckpointReader* resume, bool leads) {
   if (!leads) return;
   if (resume != nullptr)
@@ -252,11 +264,14 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   const std::optional<MachineProfile> machine = run_machine(command, asked);
   const RunConfig config = searched(asked, machine, job.leads());
   const std::unique_ptr<OutputOwner> owner = job.leads() ? own_output(config) : nullptr;
+  job.check_alike("output_dir", "been cleared");  // Before anybody looks for checkpoints.
   check_data(config);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
   const auto resume = open_resume_point(config, *shared.make_engine(config.offload));
-  shared.resume = resume.get();
+  job.check_alike("resume_from_checkpoint (do all hosts share output_dir?)",
+                  resume == nullptr ? "no checkpoint" : describe_resume(*resume));
+  if (resume != nullptr) shared.resume = resume->info().path;
   std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
   if (job.leads() && saves_surely(config)) check_checkpoint_space(config, runs.front());
   print_run(config, job, runs);

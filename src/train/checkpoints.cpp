@@ -31,6 +31,16 @@ void refuse_unused(const std::string& newest) {
       newest));
 }
 
+// Else the next run would go on from a branch that was left.
+void refuse_newer(FileSystem& files, const std::string& directory, const CheckpointInfo& resumed) {
+  const auto entries = list_checkpoints(files, directory);
+  if (entries.empty() || entries.back().step <= resumed.note.step) return;
+  throw ConfigError(fmt::format(
+      "{} is newer than {}, which the run is to go on from: move it away, or choose another "
+      "output_dir",
+      entries.back().path, resumed.path));
+}
+
 std::string resume_path(const RunConfig& config, FileSystem& files) {
   const std::string directory = config.output_dir.string();
   const std::string newest = newest_of(files, directory);
@@ -67,6 +77,18 @@ void remove_old_weights(const RunConfig& config, std::int64_t newest) {
     std::filesystem::remove_all(weights_path(config, steps[i]));
 }
 
+// A run cannot go on from them, and another would meet their names.
+void refuse_saved_weights(const RunConfig& config) {
+  if (config.save_strategy == SaveStrategy::no || !std::filesystem::exists(config.output_dir))
+    return;
+  const std::vector<std::int64_t> steps = weights_saved(config);
+  if (steps.empty()) return;
+  throw ConfigError(fmt::format(
+      "{} is there, weights that a run with save_only_model left: move it away, or choose another "
+      "output_dir",
+      weights_path(config, steps.back()).string()));
+}
+
 }  // namespace
 
 CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& run) {
@@ -74,7 +96,8 @@ CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& ru
   CheckpointDemand demand;
   if (config.save_only_model)
     demand.bytes = static_cast<std::uint64_t>(run.model->num_parameters()) *
-                   static_cast<std::uint64_t>(dtype_bytes(run.program.contribution_dtype));
+                   static_cast<std::uint64_t>(
+                       dtype_bytes(config.export_dtype.value_or(run.program.contribution_dtype)));
   else
     demand.bytes = checkpoint_bytes(state_vectors(run));
   if (config.save_total_limit > 0)
@@ -95,6 +118,7 @@ void check_checkpoint_space(const RunConfig& config, const PlannedRun& run) {
 
 std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoEngine& engine) {
   FileSystem& files = engine.file_system();
+  refuse_saved_weights(config);
   const std::string path = resume_path(config, files);
   if (path.empty()) return nullptr;
   if (!files.is_directory(path))
@@ -104,21 +128,19 @@ std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoE
         "resume_from_checkpoint: {} has no checkpoint.json, so it holds no state to go on from: to "
         "start anew from its weights, give it as model_name_or_path",
         path));
-  return CheckpointReader::open(engine, path);
+  auto reader = CheckpointReader::open(engine, path);
+  refuse_newer(files, config.output_dir.string(), reader->info());
+  return reader;
 }
 
-bool Checkpoints::is_due(std::int64_t step, double steps_per_epoch) const {
+bool Checkpoints::is_due(double epochs_before, double epochs, std::int64_t step) const {
   switch (config_.save_strategy) {
     case SaveStrategy::no:
       return false;
     case SaveStrategy::steps:
       return step % config_.save_steps == 0;
-    case SaveStrategy::epoch: {
-      const auto epochs = [&](std::int64_t s) {
-        return std::floor(static_cast<double>(s) / steps_per_epoch + 1e-9);
-      };
-      return epochs(step) > epochs(step - 1);
-    }
+    case SaveStrategy::epoch:
+      return std::floor(epochs + 1e-9) > std::floor(epochs_before + 1e-9);
   }
   return false;
 }
@@ -131,7 +153,7 @@ SaveOutcome Checkpoints::save(const RunNote& note) {
     outcome = save_weights(note);
   else
     outcome.failure = write_state(note, outcome);
-  if (outcome.failure.empty()) remove_old(note.step);
+  if (outcome.failure.empty()) outcome.warning = remove_old(note.step);
   outcome.seconds = seconds(now_ns() - begin);
   return outcome;
 }
@@ -140,7 +162,14 @@ SaveOutcome Checkpoints::save(const RunNote& note) {
 SaveOutcome Checkpoints::save_weights(const RunNote& note) {
   SaveOutcome outcome;
   outcome.path = (config_.output_dir / fmt::format("checkpoint-{}", note.step)).string();
-  session_.export_to(outcome.path);
+  std::string failure;
+  try {
+    session_.export_to(outcome.path);
+  } catch (const Error& error) {
+    if (session_.run().program.rank > 0) throw;  // The first rank waits for its tiles.
+    failure = error.what();
+  }
+  outcome.failure = session_.first_of_ranks(failure);
   outcome.bytes = checkpoint_demand(config_, session_.run()).bytes;
   return outcome;
 }
@@ -205,12 +234,19 @@ std::vector<StatePiece> Checkpoints::pieces_of_ranks(const std::vector<StatePiec
   return pieces;
 }
 
-// The new one is verified by now.
-void Checkpoints::remove_old(std::int64_t step) {
-  if (session_.run().program.rank != 0 || config_.save_total_limit == 0) return;
-  if (config_.save_only_model) return remove_old_weights(config_, step);
-  remove_old_checkpoints(session_.engine().file_system(), config_.output_dir.string(),
-                         config_.save_total_limit, step);
+// The new one is verified by now: what cannot be removed is told, and no reason to stop.
+std::string Checkpoints::remove_old(std::int64_t step) {
+  if (session_.run().program.rank != 0 || config_.save_total_limit == 0) return "";
+  try {
+    if (config_.save_only_model)
+      remove_old_weights(config_, step);
+    else
+      remove_old_checkpoints(session_.engine().file_system(), config_.output_dir.string(),
+                             config_.save_total_limit, step);
+  } catch (const std::exception& error) {
+    return fmt::format("an old checkpoint is still there: {}", error.what());
+  }
+  return "";
 }
 
 }  // namespace strata

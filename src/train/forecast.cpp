@@ -9,6 +9,7 @@
 #include "strata/core/error.hpp"
 #include "train/policy_keys.hpp"
 #include "train/scenario_changes.hpp"
+#include "train/state_saver.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
@@ -144,6 +145,9 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
       static_cast<std::uint64_t>(run.model->num_parameters() * dtype_bytes(exported));
   facts.load_bytes = load_buffer_bytes(run.program);
   facts.save_bytes = export_buffer_bytes(run.program, exported);
+  if (config.save_strategy != SaveStrategy::no && !config.save_only_model)
+    facts.save_bytes =
+        std::max({facts.save_bytes, save_buffer_bytes(run.program), checkpoint_read_memory_bytes});
   return facts;
 }
 

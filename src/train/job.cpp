@@ -87,6 +87,16 @@ TierLimits Job::agree(const TierLimits& limits) {
   return agreed;
 }
 
+void Job::check_alike(const std::string& what, const std::string& own) {
+  if (group_ == nullptr) return;
+  const std::vector<std::string> said = group_->exchange(own);
+  for (std::size_t process = 0; process < said.size(); ++process) {
+    if (said[process] == said.front()) continue;
+    throw Error(fmt::format("{}: process 0 has {}, process {} has {}", what, said.front(), process,
+                            said[process]));
+  }
+}
+
 int Job::guard(const std::function<int()>& work) {
   try {
     const int result = work();

@@ -137,8 +137,8 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
   place_memory(run_, *memory_);  // First: registered pages stay where they are.
   if (store_ != nullptr) engine_->register_memory(host_memory());
   state_ = std::make_unique<StateAccess>(run_.program, run_.plan, *device_, *memory_, store_.get());
-  if (options.resume != nullptr)
-    load_state(run_, *state_, *options.resume);
+  if (!options.resume.empty())
+    load_state(run_, *state_, *CheckpointReader::open(engine(), options.resume));
   else
     load_weights(config_.model_name_or_path, run_, *state_);
   ExecutorParts parts;
@@ -204,7 +204,11 @@ Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* st
   const std::int64_t world = run_.program.world;
   const std::int64_t count = (batches.micro_batches_per_epoch() + world - 1) / world;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (any_rank(stop != nullptr && *stop)) return {};
+    if (any_rank(stop != nullptr && *stop)) {
+      while (steps.num_untaken() > 0) steps.take();
+      executor_->drain();
+      return {};
+    }
     steps.next().fill(batches, i);
     total.tokens += batches.trained_tokens(i);
     if (steps.num_untaken() >= 2) total.loss += steps.take().loss;

@@ -17,7 +17,7 @@ namespace strata {
 void save_state(const PlannedRun& run, StateAccess& state, CheckpointWriter& writer,
                 const std::vector<StateVector>& vectors);
 
-// What save_state needs of host memory beside the plan's, checkpoint and reading it back included.
+// What save_state needs of host memory beside the plan's.
 std::uint64_t save_buffer_bytes(const Program& program);
 
 }  // namespace strata

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <utility>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
@@ -88,10 +89,8 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
   // Micro-batches run on from one epoch into the next, so only the last step rounds up.
   steps_per_epoch_ = static_cast<double>(train_->micro_batches_per_epoch()) /
                      static_cast<double>(config.gradient_accumulation_steps * config.world);
-  total_steps_ =
-      config.max_steps > 0
-          ? config.max_steps
-          : static_cast<std::int64_t>(std::ceil(config.num_train_epochs * steps_per_epoch_ - 1e-9));
+  if (options.resume != nullptr) resume(*options.resume);
+  total_steps_ = config.max_steps > 0 ? config.max_steps : steps_of_epochs();
   const double warmup = config.warmup_steps;
   schedule_ = {config.lr_scheduler_type,
                config.learning_rate,
@@ -101,7 +100,20 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
                config.lr_decay_steps,
                config.lr_min_ratio,
                config.lr_num_cycles};
-  if (options.resume != nullptr) resume(*options.resume);
+}
+
+// Of all ranks, in passes over the data.
+double Trainer::seen_epochs(std::int64_t step) const {
+  const std::int64_t micro_batches =
+      (first_index_ + step * config_.gradient_accumulation_steps) * config_.world;
+  return static_cast<double>(micro_batches) /
+         static_cast<double>(train_->micro_batches_per_epoch());
+}
+
+// Those done before a resume may have been of another size.
+std::int64_t Trainer::steps_of_epochs() const {
+  const double left = (config_.num_train_epochs - seen_epochs(first_step_)) * steps_per_epoch_;
+  return first_step_ + std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil(left - 1e-9)));
 }
 
 Trainer::~Trainer() = default;
@@ -169,6 +181,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     last = now_ns();
   };
   Asked asked = ask(stop, save, outcome);
+  save_asked_ = asked.save;
   for (std::int64_t step = first_step_; step < total_steps_ && !asked.stop; ++step) {
     Slot& slot = steps.next();
     prepare(slot, step);
@@ -181,14 +194,17 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     last = now;
     if (!outcome.failure.empty()) break;
     asked = ask(stop, save, outcome);
-    if (asked.save || checkpoints_.is_due(step + 1, steps_per_epoch_))
+    asked.save |= std::exchange(save_asked_, false);
+    if (asked.save || checkpoints_.is_due(seen_epochs(step), seen_epochs(step + 1), step + 1))
       pause([&] { save_state(outcome); });
     if (!outcome.failure.empty()) break;
-    if (evaluation_due(step + 1) && !asked.stop)
-      pause([&] {
-        Evaluation between;
-        evaluate(step + 1, between, stop);
-      });
+    if (!evaluation_due(step + 1) || asked.stop) continue;
+    pause([&] {
+      Evaluation between;
+      evaluate(step + 1, between, stop);
+    });
+    asked = ask(stop, save, outcome);  // Who was asked meanwhile.
+    save_asked_ = asked.save;
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
@@ -238,6 +254,7 @@ void Trainer::save_state(TrainOutcome& outcome) {
   if (saved.failure.empty()) {
     saved_step_ = outcome.steps;
     outcome.checkpoint = saved.path;
+    if (progress_ != nullptr && !saved.warning.empty()) progress_->event("save", saved.warning);
     if (progress_ != nullptr)
       progress_->saved(outcome.steps, saved.path, saved.bytes, saved.seconds);
     return;
@@ -275,7 +292,7 @@ StepReport Trainer::report(const Slot& slot, const StepResult& result, double st
   StepReport line;
   line.step = result.index + 1;
   line.total_steps = total_steps_;
-  line.epoch = static_cast<double>(line.step) / steps_per_epoch_;
+  line.epoch = seen_epochs(line.step);
   line.loss = result.loss;
   line.grad_norm = result.grad_norm;
   line.learning_rate = static_cast<double>(slot.args.hyper.learning_rate);

@@ -24,6 +24,15 @@ ExportOptions export_options(const RunConfig& config, const PlannedRun& run) {
   return options;
 }
 
+// After a failure of the first rank's: the others need not wait for more. Where the job has failed
+// they do not.
+void release(TileExchange& tiles) {
+  try {
+    tiles.finish();
+  } catch (const Error&) {
+  }
+}
+
 }  // namespace
 
 std::uint64_t load_buffer_bytes(const Program& program) {
@@ -60,12 +69,17 @@ void export_weights(const RunConfig& config, const std::filesystem::path& target
   TileExchange tiles(run.program, state, control);
   if (run.program.rank > 0) return tiles.serve();
   TileSource source(run, tiles);
-  export_hf_folder(
-      config.model_name_or_path, target, expected_tensors(*run.model),
-      [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
-        source.read(name, first, dtype, bytes);
-      },
-      export_options(config, run));
+  try {
+    export_hf_folder(
+        config.model_name_or_path, target, expected_tensors(*run.model),
+        [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
+          source.read(name, first, dtype, bytes);
+        },
+        export_options(config, run));
+  } catch (...) {
+    release(tiles);
+    throw;
+  }
   tiles.finish();
 }
 

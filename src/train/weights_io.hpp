@@ -21,7 +21,8 @@ void check_export_weights(const RunConfig& config, const std::filesystem::path& 
 // Writes `target` from the config and tokenizer files of the model that the run began with and the
 // weights as they are now: in fp32, the master's. Every rank calls it: the first writes, the others
 // give it their tiles and return when the folder is there. `control` joins them; null when there is
-// one. A rank that throws leaves the others waiting until `control` is aborted.
+// one. When the first rank throws, the others return; another that throws leaves the rest waiting
+// until `control` is aborted.
 void export_weights(const RunConfig& config, const std::filesystem::path& target,
                     const PlannedRun& run, StateAccess& state, Communicator* control);
 

@@ -50,7 +50,7 @@ RunTrail ResumeBench::train(RunConfig config, int world, const std::string& chec
     const int rank = own.data->rank();
     SessionOptions options;
     options.links = &own;
-    options.resume = resume.get();
+    options.resume = checkpoint;
     options.make_engine = [this](const OffloadConfig&) { return disk_; };
     Session session(
         config,

@@ -21,7 +21,7 @@ void check_checkpoint_space(const RunConfig& config, const PlannedRun& run);
 
 // The checkpoint that a run goes on from; null: it starts from the beginning. Throws ConfigError
 // when the one that is named is not there or is of weights alone, and when the output folder has
-// checkpoints that the run was not told to go on from.
+// checkpoints that the run was not told to go on from, or newer ones than it goes on from.
 std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoEngine& engine);
 
 struct SaveOutcome {
@@ -29,13 +29,15 @@ struct SaveOutcome {
   std::uint64_t bytes = 0;
   double seconds = 0;
   std::string failure;  // empty: the checkpoint stands, verified
+  std::string warning;  // an old one could not be removed
 };
 
 class Checkpoints {
  public:
   Checkpoints(const RunConfig& config, Session& session) : config_(config), session_(session) {}
 
-  bool is_due(std::int64_t step, double steps_per_epoch) const;
+  // After a step that took the data from one place, in epochs, to another.
+  bool is_due(double epochs_before, double epochs, std::int64_t step) const;
   // Writes the state as it is, drains the executor for it, and removes old ones. A failure is an
   // outcome: what stood before stands. Throws when the ranks can no longer talk.
   SaveOutcome save(const RunNote& note);
@@ -44,7 +46,7 @@ class Checkpoints {
   SaveOutcome save_weights(const RunNote& note);
   std::string write_state(const RunNote& note, SaveOutcome& outcome);
   std::vector<StatePiece> pieces_of_ranks(const std::vector<StatePiece>& own);
-  void remove_old(std::int64_t step);
+  std::string remove_old(std::int64_t step);
 
   const RunConfig& config_;
   Session& session_;

@@ -54,8 +54,7 @@ struct SessionOptions {
   EngineFactory make_engine = make_offload_engine;
   DeviceFactory make_device = make_run_device;
   RankLinks* links = nullptr;  // to the other ranks; outlive the session. Null: there are none
-  // Where the state comes from instead of the model folder; null: from there.
-  const CheckpointReader* resume = nullptr;
+  std::string resume = {};     // the checkpoint that the state comes from; empty: the model folder
 };
 
 class Session {

@@ -54,6 +54,9 @@ class Trainer {
           const TrainerOptions& options = {});
   ~Trainer();
 
+  // From now on; for a Trainer that was made without.
+  void report_to(Progress& progress) { progress_ = &progress; }
+
   std::int64_t total_steps() const { return total_steps_; }
   double steps_per_epoch() const { return steps_per_epoch_; }
   // Runs to the end, or ends after the current step once `*stop` is set on any rank or the time is
@@ -70,6 +73,8 @@ class Trainer {
   };
 
   void resume(const RunNote& note);
+  double seen_epochs(std::int64_t step) const;
+  std::int64_t steps_of_epochs() const;
   RunNote note(std::int64_t step) const;
   void prepare(Slot& slot, std::int64_t step);
   void took(const Slot& slot, const StepResult& result, double seconds, StepRecorder& recorder,
@@ -95,6 +100,7 @@ class Trainer {
   // accumulation on.
   std::int64_t first_step_ = 0, first_index_ = 0, updates_applied_ = 0, skipped_steps_ = 0;
   std::int64_t saved_step_ = -1, began_ns_ = 0;
+  bool save_asked_ = false;  // before the step that is to be saved
 };
 
 }  // namespace strata

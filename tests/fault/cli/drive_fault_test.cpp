@@ -96,7 +96,7 @@ TEST_F(CliDriveFault, FindsBytesThatChangedOnTheDrive) {
 }
 
 TEST_F(CliDriveFault, NeedsNoNamesOnceItRuns) {
-  auto process = start({});
+  auto process = start({"save_strategy=no"});
   fs::remove_all(path("nvme"));
   process->kill(SIGTERM);
   const ProcessResult result = process->wait();
