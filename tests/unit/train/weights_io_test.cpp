@@ -282,7 +282,7 @@ std::string failure_of(std::vector<RankLinks>& ranks, const std::function<void(R
   return "";
 }
 
-TEST(Weights, EndTheServingRanksWhenTheFirstCannotWrite) {
+TEST(Weights, LetTheServingRanksGoWhenTheFirstCannotWrite) {
   const RunConfig config = config_of_ranks(3, 3);
   const fs::path taken = fresh_folder("export");
   std::vector<RankLinks> ranks = make_local_ranks(3);
@@ -290,7 +290,7 @@ TEST(Weights, EndTheServingRanksWhenTheFirstCannotWrite) {
     RankState rank(config, links.control->rank());
     load_weights(config.model_name_or_path, rank.run(), rank.state());
     export_weights(config, taken, rank.run(), rank.state(), links.control.get());
-    ADD_FAILURE() << "nothing was written";
+    EXPECT_GT(links.control->rank(), 0) << "nothing was written";
   });
   EXPECT_THAT(failure, HasSubstr("rank 0"));
   EXPECT_THAT(failure, HasSubstr(taken.string()));
