@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <span>
 
+#include "checkpoint/checkpoint_names.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
@@ -49,24 +50,22 @@ std::string resume_path(const RunConfig& config, FileSystem& files) {
   return config.resume_from_checkpoint;
 }
 
-// Steps of folders "checkpoint-<step>" that are no checkpoint of state, oldest first.
+std::filesystem::path checkpoint_path(const RunConfig& config, std::int64_t step) {
+  return config.output_dir / folder_name(step, FolderState::whole);
+}
+
+// Steps of folders with the name of a checkpoint that hold no state, oldest first.
 std::vector<std::int64_t> weights_saved(const RunConfig& config) {
   std::vector<std::int64_t> steps;
-  const std::string prefix = "checkpoint-";
   for (const auto& entry : std::filesystem::directory_iterator(config.output_dir)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix) || std::filesystem::exists(entry.path() / "checkpoint.json"))
+    const auto name = parse_folder_name(entry.path().filename().string());
+    if (!name || name->state != FolderState::whole ||
+        std::filesystem::exists(entry.path() / checkpoint_manifest_name))
       continue;
-    std::int64_t step = 0;
-    const char* end = name.data() + name.size();
-    if (std::from_chars(name.data() + prefix.size(), end, step).ptr == end) steps.push_back(step);
+    steps.push_back(name->step);
   }
   std::ranges::sort(steps);
   return steps;
-}
-
-std::filesystem::path weights_path(const RunConfig& config, std::int64_t step) {
-  return config.output_dir / fmt::format("checkpoint-{}", step);
 }
 
 void remove_old_weights(const RunConfig& config, std::int64_t newest) {
@@ -74,7 +73,7 @@ void remove_old_weights(const RunConfig& config, std::int64_t newest) {
   std::erase_if(steps, [&](std::int64_t step) { return step >= newest; });
   const auto kept = static_cast<std::size_t>(config.save_total_limit - 1);
   for (std::size_t i = 0; i + kept < steps.size(); ++i)
-    std::filesystem::remove_all(weights_path(config, steps[i]));
+    std::filesystem::remove_all(checkpoint_path(config, steps[i]));
 }
 
 // A run cannot go on from them, and another would meet their names.
@@ -86,7 +85,7 @@ void refuse_saved_weights(const RunConfig& config) {
   throw ConfigError(fmt::format(
       "{} is there, weights that a run with save_only_model left: move it away, or choose another "
       "output_dir",
-      weights_path(config, steps.back()).string()));
+      checkpoint_path(config, steps.back()).string()));
 }
 
 }  // namespace
@@ -123,7 +122,7 @@ std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoE
   if (path.empty()) return nullptr;
   if (!files.is_directory(path))
     throw ConfigError(fmt::format("resume_from_checkpoint: {} is no folder", path));
-  if (!files.exists(path + "/checkpoint.json"))
+  if (!files.exists(fmt::format("{}/{}", path, checkpoint_manifest_name)))
     throw ConfigError(fmt::format(
         "resume_from_checkpoint: {} has no checkpoint.json, so it holds no state to go on from: to "
         "start anew from its weights, give it as model_name_or_path",
@@ -149,33 +148,28 @@ SaveOutcome Checkpoints::save(const RunNote& note) {
   const std::int64_t begin = now_ns();
   session_.executor().drain();
   SaveOutcome outcome;
-  if (config_.save_only_model)
-    outcome = save_weights(note);
-  else
-    outcome.failure = write_state(note, outcome);
+  outcome.path = checkpoint_path(config_, note.step).string();
+  outcome.bytes = checkpoint_demand(config_, session_.run()).bytes;
+  outcome.failure = config_.save_only_model ? write_weights(outcome.path) : write_state(note);
   if (outcome.failure.empty()) outcome.warning = remove_old(note.step);
   outcome.seconds = seconds(now_ns() - begin);
   return outcome;
 }
 
-// A folder that others load, and that no run can go on from.
-SaveOutcome Checkpoints::save_weights(const RunNote& note) {
-  SaveOutcome outcome;
-  outcome.path = (config_.output_dir / fmt::format("checkpoint-{}", note.step)).string();
+// A folder that others load, and that no run can go on from. Returns why there is none.
+std::string Checkpoints::write_weights(const std::string& path) {
   std::string failure;
   try {
-    session_.export_to(outcome.path);
+    session_.export_to(path);
   } catch (const Error& error) {
     if (session_.run().program.rank > 0) throw;  // The first rank waits for its tiles.
     failure = error.what();
   }
-  outcome.failure = session_.first_of_ranks(failure);
-  outcome.bytes = checkpoint_demand(config_, session_.run()).bytes;
-  return outcome;
+  return session_.first_of_ranks(failure);
 }
 
 // Each stage is tried by every rank, and given up by all where one fails. Returns why.
-std::string Checkpoints::write_state(const RunNote& note, SaveOutcome& outcome) {
+std::string Checkpoints::write_state(const RunNote& note) {
   const bool commits = session_.run().program.rank == 0;
   const std::vector<StateVector> vectors = state_vectors(session_.run());
   std::unique_ptr<CheckpointWriter> writer;
@@ -201,36 +195,22 @@ std::string Checkpoints::write_state(const RunNote& note, SaveOutcome& outcome) 
     save_state(session_.run(), session_.state(), *writer, vectors);
     pieces = writer->finish();
   });
-  if (failure.empty()) pieces = pieces_of_ranks(pieces);
+  if (failure.empty()) pieces = pieces_of_ranks(std::move(pieces));
   attempt(commits, [&] { writer->commit(pieces, note); });
-  outcome.path = (config_.output_dir / fmt::format("checkpoint-{}", note.step)).string();
-  outcome.bytes = checkpoint_bytes(vectors);
   return failure;
 }
 
-std::vector<StatePiece> Checkpoints::pieces_of_ranks(const std::vector<StatePiece>& own) {
-  Communicator* control = session_.control();
-  if (control == nullptr || control->world() == 1) return own;
-  const auto world = static_cast<std::size_t>(control->world());
-  Stream& stream = session_.control_stream();
-  const auto gather = [&]<typename T>(std::vector<T>& mine, std::vector<T>& all) {
-    const auto bytes = static_cast<std::int64_t>(mine.size() * sizeof(T));
-    all.resize(mine.size() * world);
-    control->all_gather({reinterpret_cast<std::byte*>(mine.data()), DType::u8, {bytes}},
-                        {reinterpret_cast<std::byte*>(all.data()),
-                         DType::u8,
-                         {bytes * static_cast<std::int64_t>(world)}},
-                        stream);
-  };
-  std::vector<std::uint64_t> count{own.size()}, counts;
-  gather(count, counts);
+// Ranks have written different numbers of pieces: all are filled up to the most.
+std::vector<StatePiece> Checkpoints::pieces_of_ranks(std::vector<StatePiece> own) {
+  const auto counts = session_.gather_over_ranks(std::vector<std::size_t>{own.size()});
   const std::size_t most = *std::ranges::max_element(counts);
-  std::vector<StatePiece> padded = own, all, pieces;
-  padded.resize(most);
-  gather(padded, all);
-  for (std::size_t rank = 0; rank < world; ++rank)
-    pieces.insert(pieces.end(), all.begin() + static_cast<std::ptrdiff_t>(rank * most),
-                  all.begin() + static_cast<std::ptrdiff_t>(rank * most + counts[rank]));
+  own.resize(most);
+  const std::vector<StatePiece> all = session_.gather_over_ranks(std::move(own));
+  std::vector<StatePiece> pieces;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    const auto of_rank = std::span(all).subspan(rank * most, counts[rank]);
+    pieces.insert(pieces.end(), of_rank.begin(), of_rank.end());
+  }
   return pieces;
 }
 

@@ -18,7 +18,7 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
   }
   std::vector<PlannedRun> runs;
   for (auto& plan : plans) runs.push_back(plan.get());
-  check_host_memory(runs.front().plan, job.num_host_ranks());
+  check_host_memory(runs.front().plan, job.num_host_ranks(), topology.available_memory_bytes);
   return runs;
 }
 

@@ -48,6 +48,19 @@ std::string model_fingerprint(const PlannedRun& run) {
                      XXH3_64bits(tensors.data(), tensors.size()));
 }
 
+RunNote run_facts_of(const RunConfig& config, const PlannedRun& run) {
+  RunNote note;
+  note.rows_per_micro_batch = config.per_device_train_batch_size;
+  note.sequence_length = config.cutoff_len;
+  note.data_seed = config.data_seed.value_or(config.seed);
+  note.seed = config.seed;
+  note.data_fingerprint = data_fingerprint(config);
+  note.model_fingerprint = model_fingerprint(run);
+  for (const RunConfig::Origin& key : config.resolved)
+    note.config += fmt::format("{}: {}\n", key.key, key.value);
+  return note;
+}
+
 void check_same_model(const PlannedRun& run, const RunNote& note) {
   const std::string own = model_fingerprint(run);
   if (own != note.model_fingerprint)

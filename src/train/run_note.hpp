@@ -12,6 +12,9 @@
 
 namespace strata {
 
+// What every checkpoint of a run says alike: of its data, model, seeds and config.
+RunNote run_facts_of(const RunConfig& config, const PlannedRun& run);
+
 // Of the token shards and how they are laid out in rows, in order.
 std::string data_fingerprint(const RunConfig& config);
 

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 
 #include "strata/core/error.hpp"
 #include "strata/runtime/nvme_tiles.hpp"
-#include "strata/topology/topology.hpp"
 #include "strata/train/stall_policy.hpp"
 #include "train/first_touch.hpp"
 #include "train/state_loader.hpp"
@@ -92,10 +90,9 @@ std::unique_ptr<Device> make_run_device(const Plan& plan) {
 }
 
 // Both "gpu" and "cpu" are RAM when the host stands in for the device.
-void check_host_memory(const Plan& plan, int num_host_ranks) {
+void check_host_memory(const Plan& plan, int num_host_ranks, std::uint64_t available) {
   const auto ranks = static_cast<std::uint64_t>(num_host_ranks);
   const std::uint64_t need = ranks * (plan.tier_bytes[0] + plan.tier_bytes[1]);
-  const std::uint64_t available = read_topology().available_memory_bytes;
   if (need <= available) return;
   throw OutOfMemory(
       fmt::format("tiers gpu and cpu together (the host stands in for the GPU){}",
@@ -177,25 +174,26 @@ void Session::add_over_ranks(std::span<float> values) {
       *control_stream_);
 }
 
+void Session::gather_bytes(std::span<std::byte> own, std::span<std::byte> all) {
+  if (run_.program.world == 1) {
+    std::ranges::copy(own, all.begin());
+    return;
+  }
+  links_->control->all_gather({own.data(), DType::u8, {std::ssize(own)}},
+                              {all.data(), DType::u8, {std::ssize(all)}}, *control_stream_);
+}
+
 std::string Session::first_of_ranks(const std::string& text) {
   if (run_.program.world == 1) return text;
-  constexpr std::int64_t length = 1024;
-  std::array<char, length> own{};
-  text.copy(own.data(), own.size() - 1);
-  std::vector<char> all(static_cast<std::size_t>(run_.program.world * length));
-  links_->control->all_gather(
-      {reinterpret_cast<std::byte*>(own.data()), DType::u8, {length}},
-      {reinterpret_cast<std::byte*>(all.data()), DType::u8, {run_.program.world * length}},
-      *control_stream_);
-  for (int rank = 0; rank < run_.program.world; ++rank) {
-    const std::string said(&all[static_cast<std::size_t>(rank * length)]);
+  constexpr std::size_t length = 1024;
+  std::vector<char> own(length);
+  text.copy(own.data(), length - 1);
+  const std::vector<char> all = gather_over_ranks(std::move(own));
+  for (std::size_t begin = 0; begin < all.size(); begin += length) {
+    const std::string said(&all[begin]);
     if (!said.empty()) return said;
   }
   return "";
-}
-
-void Session::barrier() {
-  if (run_.program.world > 1) links_->control->barrier(*control_stream_);
 }
 
 Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* stop) {
@@ -232,19 +230,14 @@ void Session::export_to(const std::filesystem::path& target) {
 
 // Of all ranks the largest of each, in place: their plans differ by a few pages.
 void Session::take_largest(std::vector<TierPeak>& peaks) {
-  const auto count = 2 * static_cast<std::int64_t>(peaks.size());
-  const auto world = static_cast<std::int64_t>(run_.program.world);
-  std::vector<double> own, all(static_cast<std::size_t>(count * world));
+  std::vector<std::uint64_t> own;
   for (const TierPeak& peak : peaks)
-    for (const std::uint64_t bytes : {peak.planned_bytes, peak.measured_bytes})
-      own.push_back(static_cast<double>(bytes));
-  links_->control->all_gather(
-      {reinterpret_cast<std::byte*>(own.data()), DType::f64, {count}},
-      {reinterpret_cast<std::byte*>(all.data()), DType::f64, {count * world}}, *control_stream_);
+    own.insert(own.end(), {peak.planned_bytes, peak.measured_bytes});
+  const std::vector<std::uint64_t> all = gather_over_ranks(std::move(own));
   for (std::size_t i = 0; i < all.size(); ++i) {
     TierPeak& peak = peaks[i / 2 % peaks.size()];
     std::uint64_t& largest = i % 2 == 0 ? peak.planned_bytes : peak.measured_bytes;
-    largest = std::max(largest, static_cast<std::uint64_t>(all[i]));
+    largest = std::max(largest, all[i]);
   }
 }
 
@@ -254,7 +247,7 @@ std::vector<TierPeak> Session::peaks() {
   peaks.push_back({"cpu", run_.plan.tier_bytes[1], resident_bytes(memory_->host_slab())});
   if (store_ != nullptr)
     peaks.push_back({"nvme", run_.plan.tier_bytes[2], store_->allocated_bytes()});
-  if (run_.program.world > 1) take_largest(peaks);
+  take_largest(peaks);
   return peaks;
 }
 

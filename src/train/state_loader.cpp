@@ -21,9 +21,9 @@ std::string describe(const StateVector& vector) {
                      dtype_name(vector.dtype));
 }
 
-// What this rank needs of one vector's part, and the elements.
+// A part of one vector, and the shards that hold it on this rank.
 struct LoadedSpan {
-  int vector = 0;
+  ShardId shard, weight;  // the weight is a master's; invalid: none
   StateSpan span;
   std::vector<std::byte> elements;
 };
@@ -32,46 +32,42 @@ struct LoadedSpan {
 class StateLoader {
  public:
   StateLoader(const PlannedRun& run, StateAccess& state, const CheckpointReader& checkpoint)
-      : run_(run), program_(run.program), state_(state), checkpoint_(checkpoint) {}
+      : program_(run.program), state_(state), checkpoint_(checkpoint) {}
 
   void load() {
-    const auto& vectors = checkpoint_.info().vectors;
-    for (std::size_t i = 0; i < vectors.size(); ++i) {
-      for (const StateSpan& span : state_spans(program_, state_shard(run_, vectors[i])))
-        if (needs(vectors[i], span)) request(static_cast<int>(i), span);
-    }
+    for (std::size_t i = 0; i < checkpoint_.info().vectors.size(); ++i) load(static_cast<int>(i));
     while (!reads_.empty()) store_next();
   }
 
  private:
-  ShardId weight_of(const StateVector& vector) const {
-    if (vector.role != Role::master) return {};
-    return state_shard(run_, {Role::weight, vector.block, DType::bf16, 0});
+  void load(int index) {
+    const StateVector& vector = checkpoint_.info().vectors[static_cast<std::size_t>(index)];
+    const ShardId shard = state_shard(program_, vector.role, vector.block);
+    const ShardId weight =
+        vector.role == Role::master ? state_shard(program_, Role::weight, vector.block) : ShardId{};
+    for (const StateSpan& span : state_spans(program_, shard))
+      if (holds(shard, span) || holds(weight, span)) request(index, {shard, weight, span, {}});
   }
   bool holds(ShardId shard, const StateSpan& span) const {
     return shard.valid() && program_.tile_at(shard, span.place) >= 0;
   }
-  bool needs(const StateVector& vector, const StateSpan& span) const {
-    return holds(state_shard(run_, vector), span) || holds(weight_of(vector), span);
-  }
 
-  void request(int vector, const StateSpan& span) {
+  void request(int vector, LoadedSpan loaded) {
     if (reads_.size() >= reads_ahead) store_next();
-    reads_.push_back(std::async(std::launch::async, [this, vector, span] {
+    reads_.push_back(std::async(std::launch::async, [this, vector, loaded]() mutable {
       const StateVector& whole = checkpoint_.info().vectors[static_cast<std::size_t>(vector)];
-      LoadedSpan loaded{vector, span, {}};
+      const StateSpan& span = loaded.span;
       loaded.elements.resize(state_vector_bytes({whole.role, "", whole.dtype, span.count}));
       checkpoint_.read(vector, span.first, span.count, loaded.elements);
-      return loaded;
+      return std::move(loaded);
     }));
   }
 
   void store_next() {
     const LoadedSpan loaded = reads_.front().get();
     reads_.pop_front();
-    const StateVector& vector = checkpoint_.info().vectors[static_cast<std::size_t>(loaded.vector)];
-    store(state_shard(run_, vector), loaded);
-    store(weight_of(vector), loaded);
+    store(loaded.shard, loaded);
+    store(loaded.weight, loaded);
   }
 
   void store(ShardId shard, const LoadedSpan& loaded) {
@@ -89,7 +85,6 @@ class StateLoader {
     });
   }
 
-  const PlannedRun& run_;
   const Program& program_;
   StateAccess& state_;
   const CheckpointReader& checkpoint_;

@@ -56,11 +56,10 @@ std::vector<StateVector> state_vectors(const PlannedRun& run) {
   return vectors;
 }
 
-ShardId state_shard(const PlannedRun& run, const StateVector& vector) {
-  const auto& blocks = run.program.blocks;
-  const auto block = std::ranges::find(blocks, vector.block);
-  ensure(block != blocks.end());
-  return run.program.find(vector.role, static_cast<int>(block - blocks.begin()));
+ShardId state_shard(const Program& program, Role role, const std::string& block) {
+  const auto found = std::ranges::find(program.blocks, block);
+  ensure(found != program.blocks.end());
+  return program.find(role, static_cast<int>(found - program.blocks.begin()));
 }
 
 std::vector<StateSpan> state_spans(const Program& program, ShardId shard) {

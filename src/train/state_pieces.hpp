@@ -16,8 +16,8 @@ namespace strata {
 
 // Of masters and moments, block by block.
 std::vector<StateVector> state_vectors(const PlannedRun& run);
-// The shard that holds a vector's elements on this rank.
-ShardId state_shard(const PlannedRun& run, const StateVector& vector);
+// The shard of a role of a block that is known by its name.
+ShardId state_shard(const Program& program, Role role, const std::string& block);
 
 // A place of a block's vector (program.hpp) as far as it holds elements of the model.
 struct StateSpan {

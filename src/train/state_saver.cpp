@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
-#include <cstring>
-#include <mutex>
-#include <new>
+#include <utility>
 #include <vector>
 
+#include "io/common/awaited_transfer.hpp"
+#include "io/store/aligned_memory.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "train/state_pieces.hpp"
@@ -19,61 +18,50 @@ namespace {
 constexpr std::size_t num_buffers = 4;
 
 std::uint64_t buffer_bytes(const Program& program) {
-  return align_up(static_cast<std::uint64_t>(program.tile_elements) * sizeof(float) + 4 * KiB,
-                  4 * KiB);
+  const std::uint64_t tile = static_cast<std::uint64_t>(program.tile_elements) * sizeof(float);
+  return align_up(tile, checkpoint_alignment) + checkpoint_alignment;
 }
 
-// Memory that one piece is on its way to the disk in.
-class SaveBuffer final : public IoCompletion {
+// Memory that one piece is on its way to the disk in; the writer keeps what went wrong there.
+class SaveBuffer {
  public:
   explicit SaveBuffer(std::uint64_t bytes)
-      : bytes_(bytes),
-        data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{4 * KiB}))) {}
-  ~SaveBuffer() {
-    wait();
-    ::operator delete (data_, std::align_val_t{4 * KiB});
-  }
+      : memory_(checkpoint_alignment, bytes, "writing a checkpoint") {}
+  ~SaveBuffer() { wait(); }
   SaveBuffer(const SaveBuffer&) = delete;
   SaveBuffer& operator=(const SaveBuffer&) = delete;
 
   void wait() {
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, [&] { return !in_flight_; });
+    if (std::exchange(is_under_way_, false)) transfer_.wait();
   }
-  void begin() { in_flight_ = true; }
-  // The writer keeps what went wrong. Told under the lock: the buffer may be gone after it.
-  void complete(const IoResult&) noexcept override {
-    const std::lock_guard lock(mutex_);
-    in_flight_ = false;
-    ended_.notify_all();
+  IoCompletion& begin() {
+    is_under_way_ = true;
+    return transfer_;
   }
-  std::span<std::byte> memory() { return {data_, bytes_}; }
+  std::span<std::byte> memory() const { return memory_.span(); }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool in_flight_ = false;
-  std::uint64_t bytes_;
-  std::byte* data_;
+  AlignedMemory memory_;
+  AwaitedTransfer transfer_;
+  bool is_under_way_ = false;
 };
 
 class StateSaver {
  public:
   StateSaver(const PlannedRun& run, StateAccess& state, CheckpointWriter& writer)
-      : run_(run), program_(run.program), state_(state), writer_(writer) {
+      : program_(run.program), state_(state), writer_(writer) {
     for (auto& buffer : buffers_) buffer = std::make_unique<SaveBuffer>(buffer_bytes(run.program));
   }
 
   void save(int index, const StateVector& vector) {
-    const ShardId shard = state_shard(run_, vector);
+    const ShardId shard = state_shard(program_, vector.role, vector.block);
     for (const StateSpan& span : state_spans(program_, shard)) {
       const int tile = program_.tile_at(shard, span.place);
       if (tile < 0 || !program_.is_own(shard, tile)) continue;
       SaveBuffer& buffer = *buffers_[next_++ % num_buffers];
       buffer.wait();
       fill(vector, shard, tile, span, buffer.memory());
-      buffer.begin();
-      writer_.write(index, span.first, span.count, buffer.memory(), buffer);
+      writer_.write(index, span.first, span.count, buffer.memory(), buffer.begin());
     }
   }
 
@@ -91,7 +79,7 @@ class StateSaver {
   void join(const StateVector& vector, std::span<const std::byte> low_bits, const StateSpan& span,
             std::span<std::byte> target) {
     low_bits_.assign(low_bits.begin(), low_bits.end());
-    const ShardId weight = state_shard(run_, {Role::weight, vector.block, DType::bf16, 0});
+    const ShardId weight = state_shard(program_, Role::weight, vector.block);
     const std::span<float> values(reinterpret_cast<float*>(target.data()),
                                   static_cast<std::size_t>(span.count));
     widen_elements(state_.read(weight, program_.tile_at(weight, span.place)).data(), DType::bf16,
@@ -103,7 +91,6 @@ class StateSaver {
     return static_cast<std::int64_t>(state_vector_bytes({Role::moment1, "", dtype, count}));
   }
 
-  const PlannedRun& run_;
   const Program& program_;
   StateAccess& state_;
   CheckpointWriter& writer_;

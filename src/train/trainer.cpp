@@ -83,6 +83,7 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
       options_(options),
       checkpoints_(config, session) {
   check_shards(config, "dataset", config.dataset);
+  facts_ = run_facts_of(config, session.run());
   const int rank = session.run().program.rank;
   train_ = open_batches(config, config.dataset, RowOrder::shuffled, rank);
   if (config.evaluate) held_out_ = held_out_batches(config, rank);
@@ -128,20 +129,12 @@ void Trainer::resume(const RunNote& note) {
 }
 
 RunNote Trainer::note(std::int64_t step) const {
-  RunNote note;
+  RunNote note = facts_;
   note.step = step;
   note.updates_applied = updates_applied_;
   note.skipped_steps = skipped_steps_;
   note.micro_batches_seen =
       (first_index_ + step * config_.gradient_accumulation_steps) * config_.world;
-  note.rows_per_micro_batch = config_.per_device_train_batch_size;
-  note.sequence_length = config_.cutoff_len;
-  note.data_seed = config_.data_seed.value_or(config_.seed);
-  note.seed = config_.seed;
-  note.data_fingerprint = data_fingerprint(config_);
-  note.model_fingerprint = model_fingerprint(session_.run());
-  for (const RunConfig::Origin& key : config_.resolved)
-    note.config += fmt::format("{}: {}\n", key.key, key.value);
   return note;
 }
 

@@ -15,13 +15,8 @@ namespace fs = std::filesystem;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-class ProcessesOfARun : public CliTest {
+class ProcessesOfARun : public CliOnDrive {
  protected:
-  void SetUp() override {
-    make_inputs();
-    if (HasFatalFailure()) return;
-    if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
-  }
   std::vector<std::string> launched(int processes, std::vector<std::string> arguments) const {
     std::vector<std::string> whole{STRATA_MPI_LAUNCHER, std::to_string(processes)};
     for (std::string& argument : command(std::move(arguments)))

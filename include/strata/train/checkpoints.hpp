@@ -16,7 +16,7 @@ struct CheckpointDemand {
   std::uint64_t bytes = 0, bytes_kept = 0;  // bytes_kept 0: no limit is set
 };
 CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& run);
-// Throws SystemError when the output folder's disk cannot take the first one.
+// Throws ConfigError when the output folder's disk cannot take the first one.
 void check_checkpoint_space(const RunConfig& config, const PlannedRun& run);
 
 // The checkpoint that a run goes on from; null: it starts from the beginning. Throws ConfigError
@@ -43,9 +43,9 @@ class Checkpoints {
   SaveOutcome save(const RunNote& note);
 
  private:
-  SaveOutcome save_weights(const RunNote& note);
-  std::string write_state(const RunNote& note, SaveOutcome& outcome);
-  std::vector<StatePiece> pieces_of_ranks(const std::vector<StatePiece>& own);
+  std::string write_weights(const std::string& path);
+  std::string write_state(const RunNote& note);
+  std::vector<StatePiece> pieces_of_ranks(std::vector<StatePiece> own);
   std::string remove_old(std::int64_t step);
 
   const RunConfig& config_;

@@ -34,7 +34,7 @@ class Job {
   int num_host_ranks() const { return launch_.num_local_processes * ranks_per_process_; }
   std::span<RankLinks> ranks() { return ranks_; }
   RankPlace place(int thread) const;  // of the ranks of this process
-  // "2 ranks: 2 processes of 1 (Open MPI), this is process 0 of host node7"; for the log.
+  // "2 in 2 processes of 1 (Open MPI), joined by MPI"; for the log.
   std::string describe() const;
 
   // The least that any process gives: plans of all ranks must be made with the same limits. Every

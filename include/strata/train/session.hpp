@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "strata/checkpoint/state_checkpoint.hpp"
@@ -43,8 +45,8 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
 using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
 // The host standing in for a GPU.
 std::unique_ptr<Device> make_run_device(const Plan& plan);
-// Throws OutOfMemory when this machine's RAM does not hold both memory tiers of that many ranks.
-void check_host_memory(const Plan& plan, int num_host_ranks);
+// Throws OutOfMemory when the available RAM does not hold both memory tiers of that many ranks.
+void check_host_memory(const Plan& plan, int num_host_ranks, std::uint64_t available);
 
 // Gives every caller, on any thread, the one engine that `make` makes.
 EngineFactory shared_engine(const EngineFactory& make);
@@ -67,7 +69,6 @@ class Session {
   const PlannedRun& run() const { return run_; }
   Executor& executor() { return *executor_; }
   StateAccess& state() { return *state_; }
-  RankLinks* links() { return links_; }
 
   // Whether any rank asks for each of these; the same answers on all. Every rank must call it.
   template <std::size_t N>
@@ -83,10 +84,13 @@ class Session {
   // The first of the ranks' texts, by rank, that is not empty, cut to 1 KiB; the same on all. Every
   // rank must call it.
   std::string first_of_ranks(const std::string& text);
-  // Waits until no rank is behind. Every rank must call it.
-  void barrier();
-  Communicator* control() { return links_ == nullptr ? nullptr : links_->control.get(); }
-  Stream& control_stream() { return *control_stream_; }
+  // As many elements of every rank, by rank. Every rank must call it.
+  template <typename T>
+  requires std::is_trivially_copyable_v<T> std::vector<T> gather_over_ranks(std::vector<T> own) {
+    std::vector<T> all(own.size() * static_cast<std::size_t>(run_.program.world));
+    gather_bytes(std::as_writable_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
+    return all;
+  }
   // What serves files beside the tiers: the engine of the NVMe tier, if there is one.
   IoEngine& engine();
   // Mean loss over one pass of `batches`, all ranks' together; no tokens when `*stop` was set
@@ -106,6 +110,7 @@ class Session {
 
  private:
   std::span<std::byte> host_memory() const;
+  void gather_bytes(std::span<std::byte> own, std::span<std::byte> all);
   void add_over_ranks(std::span<float> values);
   void take_largest(std::vector<TierPeak>& peaks);
 

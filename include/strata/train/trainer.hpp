@@ -95,6 +95,7 @@ class Trainer {
   double steps_per_epoch_ = 0;
   std::int64_t total_steps_ = 0;
   LearningRateSchedule schedule_;
+  RunNote facts_;  // what every checkpoint of this run says alike
   Checkpoints checkpoints_;
   // Where the run stands. Step s takes this rank's micro-batches from first_index_ + s x
   // accumulation on.

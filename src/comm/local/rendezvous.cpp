@@ -43,13 +43,7 @@ std::string seconds_text(std::chrono::steady_clock::duration duration) {
 }
 
 std::string describe(const CollectiveCall& call) {
-  if (call.kind == Collective::barrier) return "barrier";
-  std::string text = fmt::format("{} of {} {}", collective_name(call.kind), call.source.count(),
-                                 dtype_name(call.source.dtype));
-  if (call.kind == Collective::broadcast) text += fmt::format(" from rank {}", call.from);
-  if (call.kind == Collective::send)
-    text += fmt::format(" from rank {} to rank {}", call.from, call.to);
-  return text;
+  return describe(call.kind, call.source.dtype, call.source.count(), call.from, call.to);
 }
 
 bool agree(const CollectiveCall& left, const CollectiveCall& right) {
@@ -59,24 +53,6 @@ bool agree(const CollectiveCall& left, const CollectiveCall& right) {
 }
 
 }  // namespace
-
-std::string_view collective_name(Collective collective) {
-  switch (collective) {
-    case Collective::all_gather:
-      return "all_gather";
-    case Collective::reduce_scatter:
-      return "reduce_scatter";
-    case Collective::all_reduce:
-      return "all_reduce";
-    case Collective::broadcast:
-      return "broadcast";
-    case Collective::send:
-      return "send";
-    case Collective::barrier:
-      return "barrier";
-  }
-  return "unknown";
-}
 
 Rendezvous::Rendezvous(int world, const CommOptions& options, JobFailure& job)
     : late_(clock_seconds(options.late_s)),

@@ -14,24 +14,14 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "../collective.hpp"
 #include "job_failure.hpp"
 #include "strata/comm/communicator.hpp"
 #include "strata/core/tensor_view.hpp"
 
 namespace strata {
-
-enum class Collective : std::uint8_t {
-  all_gather,
-  reduce_scatter,
-  all_reduce,
-  broadcast,
-  send,
-  barrier
-};
-std::string_view collective_name(Collective collective);
 
 // What one rank brings to a collective.
 struct CollectiveCall {

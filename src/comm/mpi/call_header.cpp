@@ -7,13 +7,7 @@
 namespace strata {
 
 std::string describe(const CallHeader& call) {
-  if (call.kind == Collective::barrier) return "barrier";
-  std::string text =
-      fmt::format("{} of {} {}", collective_name(call.kind), call.count, dtype_name(call.dtype));
-  if (call.kind == Collective::broadcast || call.kind == Collective::send)
-    text += fmt::format(" from rank {}", call.root);
-  if (call.kind == Collective::send) text += fmt::format(" to rank {}", call.target);
-  return text;
+  return describe(call.kind, call.dtype, call.count, call.root, call.target);
 }
 
 std::optional<std::string> mismatch(std::span<const CallHeader> calls) {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "comm/local/rendezvous.hpp"
+#include "comm/collective.hpp"
 #include "strata/core/dtype.hpp"
 
 namespace strata {

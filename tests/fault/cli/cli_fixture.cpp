@@ -124,4 +124,10 @@ void CliTest::make_inputs() const {
                         "  nvme_paths: [" + quoted(path("nvme")) + "]\n");
 }
 
+void CliOnDrive::SetUp() {
+  make_inputs();
+  if (HasFatalFailure()) return;
+  if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
+}
+
 }  // namespace strata

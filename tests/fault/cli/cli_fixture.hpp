@@ -46,4 +46,10 @@ class CliTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
+// A test with those inputs, on a drive.
+class CliOnDrive : public CliTest {
+ protected:
+  void SetUp() override;
+};
+
 }  // namespace strata

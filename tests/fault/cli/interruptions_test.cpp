@@ -15,13 +15,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class CliFault : public CliTest {
+class CliFault : public CliOnDrive {
  protected:
-  void SetUp() override {
-    make_inputs();
-    if (HasFatalFailure()) return;
-    if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
-  }
   std::vector<std::string> endless() const { return command(train({"max_steps=1000000"})); }
 };
 

@@ -40,13 +40,8 @@ struct Placement {
   std::vector<std::string> overrides;
 };
 
-class Kills : public CliTest, public ::testing::WithParamInterface<Placement> {
+class Kills : public CliOnDrive, public ::testing::WithParamInterface<Placement> {
  protected:
-  void SetUp() override {
-    make_inputs();
-    if (HasFatalFailure()) return;
-    if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
-  }
   std::vector<std::string> training(const std::string& folder) const {
     std::vector<std::string> overrides{"output_dir=" + path(folder).string(),
                                        "max_steps=24",
@@ -120,14 +115,7 @@ TEST_P(Kills, AtAnyMomentCostNothingButTime) {
   }
 }
 
-class CheckpointCommands : public CliTest {
- protected:
-  void SetUp() override {
-    make_inputs();
-    if (HasFatalFailure()) return;
-    if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
-  }
-};
+class CheckpointCommands : public CliOnDrive {};
 
 TEST_F(CheckpointCommands, ListVerifyExportAndCompareWhatARunSaved) {
   ASSERT_EQ(run(train({"max_steps=4", "save_steps=2"})).exit_code, 0);

@@ -12,13 +12,8 @@ using testing::IsEmpty;
 
 constexpr int exit_failure = 1, exit_usage = 2;
 
-class CliRefusal : public CliTest {
+class CliRefusal : public CliOnDrive {
  protected:
-  void SetUp() override {
-    make_inputs();
-    if (HasFatalFailure()) return;
-    if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
-  }
   // Nothing was left in the way of the next try.
   void expect_no_trace() const {
     EXPECT_THAT(names_in("nvme"), IsEmpty());
