@@ -70,8 +70,8 @@ std::size_t kind_of(const Program& program, const Op& op) {
 
 // The order of the pipeline, lanes of one resource together.
 constexpr std::array<Lane, num_lanes> rows{
-    Lane::read, Lane::state_read, Lane::h2d,    Lane::state_h2d, Lane::compute,    Lane::comm,
-    Lane::d2h,  Lane::state_d2h,  Lane::update, Lane::write,     Lane::state_write};
+    Lane::read, Lane::state_read, Lane::h2d,    Lane::state_h2d, Lane::compute,     Lane::comm,
+    Lane::d2h,  Lane::state_d2h,  Lane::update, Lane::write,     Lane::state_write, Lane::save};
 
 // Seconds by kind in each column of one row.
 class Row {

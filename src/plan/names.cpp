@@ -41,6 +41,8 @@ std::string_view lane_name(Lane lane) {
       return "state_d2h";
     case Lane::state_write:
       return "state_write";
+    case Lane::save:
+      return "save";
   }
   return "?";
 }
@@ -69,6 +71,8 @@ std::string_view lane_label(Lane lane) {
       return "NVMe write";
     case Lane::state_write:
       return "NVMe write, state";
+    case Lane::save:
+      return "checkpoint";
   }
   return "?";
 }
@@ -136,6 +140,10 @@ std::string_view op_kind_name(OpKind kind) {
       return "report";
     case OpKind::sum:
       return "sum";
+    case OpKind::save:
+      return "save";
+    case OpKind::commit:
+      return "commit";
   }
   return "?";
 }

@@ -145,6 +145,8 @@ std::string wait_cause(Lane lane, int ranks) {
       return "optimizer state on its way down";
     case Lane::state_write:
       return "optimizer state to NVMe";
+    case Lane::save:
+      return "a checkpoint";
   }
   return "?";
 }

@@ -67,6 +67,8 @@ class FormCheck {
         return count == program_.segment(op.segment).uses.size() + 1;
       case OpKind::norm:
       case OpKind::sum:
+      case OpKind::save:
+      case OpKind::commit:
         return count >= 1;
       case OpKind::report:
         return true;
@@ -195,6 +197,10 @@ class FormCheck {
       case OpKind::gather:
       case OpKind::reduce:
         return op.lane == Lane::comm;
+      case OpKind::save:
+        return op.lane == Lane::save && all_in(op, Tier::host);
+      case OpKind::commit:
+        return op.lane == Lane::save;
     }
     return false;
   }

@@ -123,6 +123,9 @@ void ValueReplay::replay(const Op& op) {
       return report(op);
     case OpKind::sum:
       return sum(op);
+    case OpKind::save:
+    case OpKind::commit:
+      return take(op);
   }
 }
 
@@ -290,6 +293,10 @@ void ValueReplay::square(const Op& op) {
                              t.contributions_added, contributions_expected(gradient.what.shard)));
   t.squared = t.value;
   put(placed(sums.what), sums.region, t.squared);
+}
+
+void ValueReplay::take(const Op& op) {
+  for (const Operand& operand : op.operands) expect_current(op, operand);
 }
 
 void ValueReplay::norm(const Op& op) {

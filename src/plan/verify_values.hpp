@@ -64,6 +64,7 @@ class ValueReplay {
   void gather_metrics(const Op& op);
   void reduce(const Op& op);
   void sum(const Op& op);
+  void take(const Op& op);  // save and commit: what they read is the newest
   std::vector<TileRef> reported_of_ranks() const;
   void check_collective(const Op& op, const Operand& slice, const Operand& whole, Tier tier);
   void check_extent(const Op& op, const TileRef& slice, const TileRef& whole);

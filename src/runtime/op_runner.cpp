@@ -120,6 +120,12 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
     case OpKind::report:
       report(op, bound, step);
       break;
+    case OpKind::save:
+      save(op, bound);
+      break;
+    case OpKind::commit:
+      parts_.committer->commit(*step.args, scalars_of(bound.views.back()).apply != 0);
+      break;
   }
   stream(op).synchronize();
 }
@@ -218,6 +224,15 @@ void OpRunner::update(const Op& op, const BoundOp& bound, StepState& step) {
   const bool on_device = op.lane == Lane::compute && parts_.device_optimizer != nullptr;
   UpdateRunner& optimizer = on_device ? *parts_.device_optimizer : *parts_.optimizer;
   optimizer.update(tile, step.args->hyper, scalars, stream(op));
+}
+
+void OpRunner::save(const Op& op, const BoundOp& bound) {
+  const auto bytes = [](const TensorView& view) {
+    return std::span<const std::byte>(view.as<std::byte>(), static_cast<std::size_t>(view.bytes()));
+  };
+  const TileRef& what = op.operands[0].what;
+  parts_.sink->save(what.shard, what.tile, bytes(bound.views[0]),
+                    bound.views.size() > 1 ? bytes(bound.views[1]) : std::span<const std::byte>{});
 }
 
 // Of several ranks: all of one rank after all of the ranks before.

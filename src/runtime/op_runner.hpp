@@ -48,6 +48,7 @@ class OpRunner {
   void norm(const BoundOp& bound, StepState& step);
   void update(const Op& op, const BoundOp& bound, StepState& step);
   UpdateScalars gate(const Op& op, const BoundOp& bound) const;
+  void save(const Op& op, const BoundOp& bound);
   void report(const Op& op, const BoundOp& bound, StepState& step);
 
   const Program& program_;

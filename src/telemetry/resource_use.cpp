@@ -30,6 +30,7 @@ Resource resource_of_lane(Lane lane) {
       return Resource::nvme_read;
     case Lane::write:
     case Lane::state_write:
+    case Lane::save:
       return Resource::nvme_write;
     case Lane::h2d:
     case Lane::state_h2d:

@@ -29,6 +29,8 @@ std::string wait_name(Lane lane) {
       return "update";
     case Lane::comm:
       return "comm";
+    case Lane::save:
+      return "save";
     case Lane::compute:
       break;
   }

@@ -40,8 +40,9 @@ enum class Lane : std::uint8_t {
   state_h2d,
   state_d2h,
   state_write,  // state lanes
+  save,         // checkpoints while training goes on
 };
-inline constexpr int num_lanes = 11;
+inline constexpr int num_lanes = 12;
 std::string_view lane_name(Lane lane);   // for tools and logs: "h2d", "state_read"
 std::string_view lane_label(Lane lane);  // for pictures: "CPU to GPU", "NVMe read, state"
 constexpr bool is_nvme_lane(Lane lane) {
@@ -116,6 +117,12 @@ enum class OpKind : std::uint8_t {
            // as the last op; operands: metrics (or the ranks' metrics), scalars
   sum,     // several ranks: this rank's partials, in order, to one f64; operands: partials..., sum.
            // The ranks' sums, gathered, are then the norm's only partials
+  save,    // on the save lane: a tile of master or moments as it is before this step's update, to
+           // the StateSink, which has copied it when the op is complete; operands: the tile in host
+           // memory, then, of a split master, its weight's tile in host memory
+  commit,  // on the save lane: the step's state on a versioned store becomes durable; operands: the
+           // homes that the step wrote, read, then the scalars. The next step's writes to them wait
+           // for it, and its norm does: where one rank writes on, all ranks have committed
 };
 std::string_view op_kind_name(OpKind kind);
 
@@ -197,6 +204,11 @@ struct Policy {
   // Of the updates whose state is not on the device: the fraction, in bytes, that the device makes
   // while the state passes through it. The rest are the host's.
   double streamed_updates = 0;
+  // There is a schedule "train_save" beside "train": the same step, which also hands the state that
+  // it begins with to a checkpoint.
+  bool background_saves = false;
+  // State on NVMe has two places per tile, and every step of "train" ends with a commit.
+  bool versioned_state = false;
 };
 
 // Bytes of one role or use in one tier, on one rank.
@@ -215,7 +227,9 @@ struct Plan {
   std::vector<Usage> usage;
   std::array<std::uint64_t, num_tiers> tier_bytes{};  // slab sizes: the peak of each tier
   std::vector<std::uint64_t> drive_bytes;             // nvme, per drive
-  Region transfer;  // host: one tile's worth, for loading and saving outside of steps
+  Region transfer;      // host: one tile's worth, for loading and saving outside of steps
+  Region save_buffers;  // host: what a checkpoint is on its way to the drive in; no bytes: none is
+                        // written in the background
   Policy policy;
   TierLimits limits;
 

@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "strata/comm/communicator.hpp"
@@ -56,6 +57,28 @@ struct ExecutorOptions {
   std::function<void(const Op&, std::int64_t start_ns)> after_op = {};
 };
 
+// Takes what save ops hand over. Thread contract: called on the save lane's thread, in the lane's
+// order; the caller's where the mode has no lanes.
+class StateSink {
+ public:
+  virtual ~StateSink() = default;
+  // The bytes of a tile of master or moments and, of a split master, of its weight's tile (else
+  // empty), valid until it returns. A checkpoint that fails is the sink's to remember: what it
+  // throws ends the run.
+  virtual void save(ShardId shard, int tile, std::span<const std::byte> bytes,
+                    std::span<const std::byte> weight) = 0;
+};
+
+// Makes a step's state on a versioned store durable, with what the run needs to go on from there.
+// Thread contract: as of StateSink.
+class StateCommitter {
+ public:
+  virtual ~StateCommitter() = default;
+  // Everything that the step wrote to the store is written; `applied`: its updates were. Throws
+  // what ends the run.
+  virtual void commit(const StepArgs& args, bool applied) = 0;
+};
+
 // The parts an Executor works with; all outlive it. `store` holds the tiles of NvmeTiles(program,
 // plan), in their order; it may be null when the Plan uses no NVMe.
 struct ExecutorParts {
@@ -68,6 +91,8 @@ struct ExecutorParts {
   UpdateRunner* optimizer = nullptr;         // update lane; null when no schedule updates
   UpdateRunner* device_optimizer = nullptr;  // compute lane; null: `optimizer` serves both
   Communicator* comm = nullptr;              // comm lane; may be null for one rank
+  StateSink* sink = nullptr;                 // save lane; null when no schedule saves
+  StateCommitter* committer = nullptr;       // save lane; null when no schedule commits
 };
 
 // Where a step's time went. Nanoseconds; waits are the compute lane's, by the lane that kept it
