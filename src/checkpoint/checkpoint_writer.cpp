@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "checkpoint_commit.hpp"
@@ -10,8 +12,11 @@
 #include "checkpoint_manifest.hpp"
 #include "checkpoint_names.hpp"
 #include "io/store/checksum.hpp"
+#include "parallel_sync.hpp"
 #include "piece_coverage.hpp"
+#include "piece_reader.hpp"
 #include "piece_writes.hpp"
+#include "read_back.hpp"
 #include "save_failure.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -55,6 +60,7 @@ class FolderWriter final : public CheckpointWriter {
         vectors_(std::move(vectors)),
         creates_(creates),
         files_(engine),
+        reader_(engine, path(FolderState::partial), vectors_, files_),
         writes_(engine) {
     ensure(step >= 0 && !vectors_.empty() && vectors_.size() <= state_vectors_max);
     for (const StateVector& vector : vectors_) ensure(vector.count > 0);
@@ -90,11 +96,14 @@ class FolderWriter final : public CheckpointWriter {
   VectorFiles files_;
   std::mutex mutex_;
   std::vector<StatePiece> pieces_;  // guarded by mutex_
+  const PieceReader reader_;
+  std::optional<ReadBack> read_back_;
   PieceWrites writes_;
 };
 
 FolderWriter::~FolderWriter() {
   writes_.wait();
+  read_back_.reset();
   files_.close();
   if (creates_ && !is_committed_) try_remove_folder(disk(), path(FolderState::partial));
 }
@@ -102,6 +111,7 @@ FolderWriter::~FolderWriter() {
 void FolderWriter::prepare() {
   if (creates_) make_folder();
   open_files();
+  read_back_.emplace(reader_);
 }
 
 void FolderWriter::make_folder() {
@@ -134,9 +144,11 @@ void FolderWriter::write(int vector, std::int64_t first, std::int64_t count,
   ensure(count > 0 && memory.size() >= end - begin);
   std::ranges::fill(memory.subspan(own, end - begin - own), std::byte{0});
   const std::uint64_t hash = checksum(memory.first(own));
+  const bool is_read_back = caching_of(facts) == Caching::direct;
+  const StatePiece piece = {vector, first, count, hash, is_read_back};
   {
     const std::lock_guard lock(mutex_);
-    pieces_.push_back({vector, first, count, hash});
+    pieces_.push_back(piece);
   }
   writes_.start({.op = IoOp::write,
                  .file = files_.file(vector),
@@ -144,7 +156,8 @@ void FolderWriter::write(int vector, std::int64_t first, std::int64_t count,
                  .data = memory.data(),
                  .bytes = end - begin,
                  .priority = IoPriority::write_back,
-                 .completion = &completion});
+                 .completion = &completion},
+                piece, is_read_back ? &*read_back_ : nullptr);
 }
 
 std::vector<StatePiece> FolderWriter::finish() {
@@ -153,16 +166,19 @@ std::vector<StatePiece> FolderWriter::finish() {
     is_finished_ = true;
     if (!result.ok()) throw SystemError(result.message, result.error_number);
     sync_written_files();
+    read_back_->finish();
+    read_back_.reset();
     files_.close();
     return sorted_pieces(pieces_);
   });
 }
 
 void FolderWriter::sync_written_files() {
-  std::vector<bool> is_written(vectors_.size(), false);
-  for (const StatePiece& piece : pieces_) is_written[static_cast<std::size_t>(piece.vector)] = true;
-  for (std::size_t i = 0; i < vectors_.size(); ++i)
-    if (is_written[i]) engine_.sync(files_.file(static_cast<int>(i)));
+  std::set<int> vectors;
+  for (const StatePiece& piece : pieces_) vectors.insert(piece.vector);
+  std::vector<FileId> files;
+  for (const int vector : vectors) files.push_back(files_.file(vector));
+  sync_files(engine_, files);
 }
 
 void FolderWriter::commit(const std::vector<StatePiece>& all, const RunNote& note) {

@@ -82,6 +82,7 @@ struct StatePiece {
   int vector = 0;  // index
   std::int64_t first = 0, count = 0;
   std::uint64_t checksum = 0;
+  bool is_read_back = false;  // its writer has seen it come back from the drive as it was written
 };
 
 // Writes a checkpoint. Several processes may each have a writer of one folder on a file system they
