@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "strata/core/error.hpp"
 
@@ -22,7 +23,9 @@ void need_as_written(const PieceReader& reader, const PieceOutcome& outcome) {
   if (!damage.empty()) throw Error("what was written does not come back: " + damage);
 }
 
-ReadBack::ReadBack(const PieceReader& reader) : reader_(reader), thread_([this] { work(); }) {}
+ReadBack::ReadBack(IoEngine& engine, std::string folder, const std::vector<StateVector>& vectors,
+                   const VectorFiles& files)
+    : reader_(engine, std::move(folder), vectors, files), thread_([this] { work(); }) {}
 
 ReadBack::~ReadBack() { end(true); }
 

@@ -10,6 +10,7 @@
 #include <exception>
 #include <list>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -22,8 +23,9 @@ void need_as_written(const PieceReader& reader, const PieceOutcome& outcome);
 
 class ReadBack {
  public:
-  // `reader` outlives this.
-  explicit ReadBack(const PieceReader& reader);
+  // `files` are those of `vectors` in `folder`, open for reading, and outlive this.
+  ReadBack(IoEngine& engine, std::string folder, const std::vector<StateVector>& vectors,
+           const VectorFiles& files);
   ~ReadBack();  // gives up what was not yet compared
   ReadBack(const ReadBack&) = delete;
   ReadBack& operator=(const ReadBack&) = delete;
@@ -45,7 +47,7 @@ class ReadBack {
   void compare(const Batch& batch);
   void end(bool gives_up);
 
-  const PieceReader& reader_;
+  const PieceReader reader_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
