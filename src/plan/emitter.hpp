@@ -95,6 +95,7 @@ class Emitter {
   // Checkpoints.
   void save_at_the_beginning();
   void save_beside_update(const Segment& update, Tier engine);
+  bool is_saved_beside_update(const Segment& update, const Use& use) const;
   void save(const Segment& update, const Use& use, std::optional<Tier> engine);
   Operand operand_to_save(const Use& use, std::optional<Tier> engine);
   Region tile_to_save(TileRef what, std::optional<Tier> engine);
