@@ -19,12 +19,12 @@ SlotPurpose state_staging(Role role);
 SlotPurpose device_tile(Role role);
 
 // Whether a step also hands its state to a checkpoint.
-enum class Saving : std::uint8_t { no, yes };
+enum class Checkpointing : std::uint8_t { off, on };
 
 class Emitter {
  public:
   Emitter(const Program& program, const Policy& policy, Layout& layout, const Sequence& sequence,
-          Saving saving = Saving::no);
+          Checkpointing checkpointing = Checkpointing::off);
   Schedule emit();
 
  private:
@@ -144,7 +144,7 @@ class Emitter {
   std::deque<SummedContribution> summed_contributions_;     // of all ranks, not yet added
   std::vector<ShardId> weights_to_share_;
   std::map<ShardId, int> updates_left_;  // of replicated weights that ranks update by slices
-  const Saving saving_;
+  const Checkpointing checkpointing_;
   bool has_norm_ = false, reported_ = false;
   bool device_scalars_ready_ = false;
 };
