@@ -124,6 +124,7 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
       save(op, bound);
       break;
     case OpKind::commit:
+      ensure(parts_.committer != nullptr);
       parts_.committer->commit(*step.args, scalars_of(bound.views.back()).apply != 0);
       break;
   }
@@ -227,6 +228,7 @@ void OpRunner::update(const Op& op, const BoundOp& bound, StepState& step) {
 }
 
 void OpRunner::save(const Op& op, const BoundOp& bound) {
+  ensure(parts_.sink != nullptr);
   const auto bytes = [](const TensorView& view) {
     return std::span<const std::byte>(view.as<std::byte>(), static_cast<std::size_t>(view.bytes()));
   };
@@ -263,6 +265,7 @@ std::string OpRunner::failure(const Op& op, const StepState& step, const std::st
 std::string OpRunner::describe(const Op& op) const {
   std::string text = fmt::format("{} on lane {}", op_kind_name(op.kind), lane_name(op.lane));
   if (op.segment.valid()) text += fmt::format(" for '{}'", program_.segment(op.segment).name);
+  if (op.kind == OpKind::commit) return text;  // of all
   for (const Operand& operand : op.operands) {
     if (!operand.what.shard.valid()) continue;
     text += fmt::format(", '{}'", program_.shard(operand.what.shard).name);
