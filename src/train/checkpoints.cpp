@@ -189,12 +189,11 @@ SaveOutcome Checkpoints::complete() {
   return take_outcome();
 }
 
-std::optional<SaveOutcome> Checkpoints::give_way() {
-  const bool is_too_late = save_->is_being_committed();
+bool Checkpoints::can_give_way() const { return save_ != nullptr && !save_->is_being_committed(); }
+
+void Checkpoints::give_way() {
   save_->give_up();
-  SaveOutcome outcome = complete();
-  if (!is_too_late) return {};
-  return outcome;
+  complete();
 }
 
 bool Checkpoints::open(const RunNote& note) {

@@ -24,15 +24,13 @@ void RunSaves::save(const RunNote& note, TrainOutcome& outcome) {
 }
 
 void RunSaves::save_last(const RunNote& note, TrainOutcome& outcome) {
-  if (checkpoints_.is_under_way()) {
-    if (const auto saved = checkpoints_.give_way())
-      tell(*saved, true, outcome);
-    else
-      event(
-          fmt::format("the checkpoint of step {}, not all written yet, gives way to that of step "
-                      "{}",
-                      begun_step_, note.step));
+  if (checkpoints_.can_give_way()) {
+    event(
+        fmt::format("the checkpoint of step {}, not all written yet, gives way to that of step {}",
+                    begun_step_, note.step));
+    checkpoints_.give_way();
   }
+  finish(outcome);
   if (outcome.failure.empty()) tell(checkpoints_.save(note), false, outcome);
 }
 
@@ -65,7 +63,7 @@ void RunSaves::tell_failure(const SaveOutcome& saved, TrainOutcome& outcome) {
   const std::string text = fmt::format("no checkpoint of step {}: {}", saved.step, saved.failure);
   event(text);
   if (config_.on_save_failure != SaveFailurePolicy::stop || !outcome.failure.empty()) return;
-  outcome.failure = text;
+  outcome.failure = text + "; the run ends, for on_save_failure is stop";
 }
 
 void RunSaves::wait_for_its_turn(std::int64_t step, TrainOutcome& outcome) {

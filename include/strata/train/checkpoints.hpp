@@ -65,9 +65,9 @@ class Checkpoints {
   std::optional<SaveOutcome> advance(const SaveVote& agreed);
   // Waits for the one under way, which the steps have handed over or, with save(), nobody need.
   SaveOutcome complete();
-  // Ends the one under way, for a newer one: drops it unless everything is written. An outcome: it
-  // was too late for that.
-  std::optional<SaveOutcome> give_way();
+  // Whether one is under way that is not all written. Drops it, for a newer one.
+  bool can_give_way() const;
+  void give_way();
 
  private:
   SaveOutcome save_weights(const RunNote& note);
