@@ -16,7 +16,11 @@
 namespace strata {
 
 CheckpointSave::CheckpointSave(const RunConfig& config, Session& session, const RunNote& note)
-    : config_(config), session_(session), note_(note), begin_ns_(now_ns()) {
+    : config_(config),
+      session_(session),
+      engine_(session.engine()),
+      note_(note),
+      begin_ns_(now_ns()) {
   outcome_.step = note.step;
   outcome_.path = (config.output_dir / folder_name(note.step, FolderState::whole)).string();
   start(Phase::making, is_first(), [this] { open_files(); });
@@ -78,7 +82,7 @@ void CheckpointSave::start(Phase phase, bool takes_part, std::function<void()> w
 }
 
 void CheckpointSave::open_files() {
-  writer_ = CheckpointWriter::open(session_.engine(), config_.output_dir.string(), note_.step,
+  writer_ = CheckpointWriter::open(engine_, config_.output_dir.string(), note_.step,
                                    state_vectors(session_.run()), is_first());
 }
 
@@ -112,9 +116,9 @@ void CheckpointSave::end() {
 // The new one is verified by now: what goes wrong here is told, and no reason to stop.
 std::string CheckpointSave::after_commit() {
   try {
-    outcome_.bytes = CheckpointReader::open(session_.engine(), outcome_.path)->info().bytes;
+    outcome_.bytes = CheckpointReader::open(engine_, outcome_.path)->info().bytes;
     if (config_.save_total_limit > 0)
-      remove_old_checkpoints(session_.engine().file_system(), config_.output_dir.string(),
+      remove_old_checkpoints(engine_.file_system(), config_.output_dir.string(),
                              config_.save_total_limit, note_.step);
   } catch (const std::exception& error) {
     return fmt::format("{} stands, but an old one may still be there: {}", outcome_.path,

@@ -62,6 +62,7 @@ class CheckpointSave {
 
   const RunConfig& config_;
   Session& session_;
+  IoEngine& engine_;
   const RunNote note_;
   const std::int64_t begin_ns_;
   Phase phase_ = Phase::making;

@@ -11,6 +11,8 @@ namespace strata {
 
 class SaveCost {
  public:
+  SaveCost() { plain_.reserve(num_kept); }
+
   // A step of neither kind, told before or after.
   void plain(double seconds);
   // The next step carries a checkpoint: it hands the state over.

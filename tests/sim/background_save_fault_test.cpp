@@ -30,6 +30,7 @@ using testing::OneFaultEngine;
 using testing::ResumeBench;
 using testing::RunTrail;
 using testing::RunWatch;
+using ::testing::ThrowsMessage;
 using testing::tiny_config;
 
 const testing::TrainingFiles& files() {
@@ -171,6 +172,27 @@ class FlushGateEngine : public ForwardingEngine {
   }
   std::function<bool()> may_flush;
 };
+
+std::vector<std::string> names_in(IoEngine& engine, const RunConfig& config) {
+  return engine.file_system().list(config.output_dir.string());
+}
+
+class BackgroundSaveOfAFailingRun : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(OnRanks, BackgroundSaveOfAFailingRun, ::testing::Values(1, 3));
+
+TEST_P(BackgroundSaveOfAFailingRun, IsDroppedAndLeavesNothing) {
+  const RunConfig config = config_of(GetParam(), 2, 8);
+  ResumeBench bench;
+  RunWatch watch;
+  // The step that carries the checkpoint of step 4 fails: no later step's end commits it.
+  watch.before_op_of_first = at_reports([&](int step) {
+    if (step == 5) throw Error("the test's own failure");
+  });
+  EXPECT_THAT([&] { bench.train(config, GetParam(), "", watch); },
+              ThrowsMessage<Error>(HasSubstr("the test's own failure")));
+  EXPECT_THAT(names_in(bench.disk(), config), ElementsAre("checkpoint-2"));
+  EXPECT_THAT(whole_checkpoints(bench.disk(), config), ElementsAre(2));
+}
 
 class StopMeanwhile : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(OnRanks, StopMeanwhile, ::testing::Values(1, 3));
