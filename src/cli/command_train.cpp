@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "cli/command.hpp"
 #include "cli/run_options.hpp"
@@ -66,8 +67,9 @@ std::int64_t step_tokens(const RunConfig& config) {
 
 void print_outcome(const TrainOutcome& outcome) {
   if (outcome.steps == 0) return fmt::print("\nstopped before the first step: nothing to export\n");
+  const bool ended_early = outcome.stopped || !outcome.failure.empty();
   fmt::print("\n{} {} steps in {}, loss {:.4f} -> {:.4f}\n",
-             outcome.stopped ? "stopped after" : "trained", outcome.steps,
+             ended_early ? "stopped after" : "trained", outcome.steps,
              format_duration(outcome.seconds), outcome.loss_first, outcome.loss_last);
   if (outcome.skipped_steps > 0)
     fmt::print("{} steps were skipped: their gradients were not finite\n", outcome.skipped_steps);
@@ -157,7 +159,7 @@ class RankOfRun {
     std::fflush(stdout);
     const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     report(outcome, session.peaks());
-    if (exports(outcome)) export_weights(session);
+    if (exports(outcome)) export_weights(session, outcome);
     return outcome;
   }
 
@@ -176,19 +178,28 @@ class RankOfRun {
     fmt::print("{}", format_roofline(outcome.roofline));
     if (watched_.trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command_.trace);
     print_peaks(peaks, config_.world);
-    if (outcome.stopped && !outcome.checkpoint.empty() && !config_.save_only_model)
+    const bool ended_early = outcome.stopped || !outcome.failure.empty();
+    if (ended_early && !outcome.checkpoint.empty() && !config_.save_only_model)
       fmt::print("{} stands: go on with resume_from_checkpoint=true\n", outcome.checkpoint);
   }
-  // A run that others want to end leaves its checkpoint, not what takes as long again.
+  // A run that others want to end leaves its checkpoint, not what takes as long again. One that
+  // failed leaves what it has learned, which may be in no checkpoint: the state is whole.
   bool exports(const TrainOutcome& outcome) const {
     const bool did_nothing = watched_.resume != nullptr && outcome.steps == watched_.resume->step;
     if (outcome.stopped && (did_nothing || !outcome.checkpoint.empty())) return false;
-    return outcome.steps - (outcome.failure.empty() ? 0 : 1) > 0;
+    return outcome.failure.empty() ? outcome.steps > 0 : outcome.updates > 0;
   }
-  void export_weights(Session& session) const {
+  void export_weights(Session& session, const TrainOutcome& outcome) const {
     const auto target = free_export_target(config_);
-    session.export_to(target);
-    fmt::print("exported {}\n", target.string());
+    try {
+      session.export_to(target);
+    } catch (const Error& error) {
+      if (outcome.failure.empty()) throw;
+      throw Error(
+          fmt::format("{}; and its weights were not exported: {}", outcome.failure, error.what()));
+    }
+    fmt::print("exported {}{}\n", target.string(),
+               outcome.failure.empty() ? "" : ", the weights as they were when the run failed");
   }
 
   const RunConfig& config_;
@@ -197,6 +208,11 @@ class RankOfRun {
   const StopSignal& signal_;
 };
 
+std::string_view save_manner(const RunConfig& config, const PlannedRun& run) {
+  if (config.save_only_model) return " (weights alone)";
+  return run.plan.schedule("train_save") != nullptr ? " while training goes on" : "";
+}
+
 std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
   if (config.save_strategy == SaveStrategy::no) return "never";
   const CheckpointDemand demand = checkpoint_demand(config, run);
@@ -204,7 +220,7 @@ std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
                      config.save_strategy == SaveStrategy::epoch
                          ? "every epoch"
                          : fmt::format("every {} steps", config.save_steps),
-                     format_bytes(demand.bytes), config.save_only_model ? " (weights alone)" : "",
+                     format_bytes(demand.bytes), save_manner(config, run),
                      config.save_total_limit == 0
                          ? "all are kept"
                          : fmt::format("the last {} are kept, {} at most", config.save_total_limit,

@@ -289,6 +289,10 @@ std::vector<ConfigKey> checkpoint_keys() {
       boolean("save_only_model", at(&C::save_only_model),
               "Checkpoints are Hugging Face folders of the weights alone: no run can go on from "
               "them."),
+      boolean(
+          "save_in_background", at(&C::save_in_background),
+          "Training goes on while a checkpoint is written, with a few tiles more of CPU memory. "
+          "false: it stands still meanwhile."),
       choice<SaveFailurePolicy>("on_save_failure", at(&C::on_save_failure), save_failure_policies,
                                 "What happens when a checkpoint could not be written; those that "
                                 "stand are kept either way."),

@@ -150,7 +150,7 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   facts.save_bytes = export_buffer_bytes(run.program, exported);
   if (config.save_strategy != SaveStrategy::no && !config.save_only_model)
     facts.save_bytes =
-        std::max({facts.save_bytes, save_buffer_bytes(run.program), checkpoint_read_memory_bytes});
+        std::max({facts.save_bytes, save_buffer_bytes(run), checkpoint_read_memory_bytes});
   return facts;
 }
 

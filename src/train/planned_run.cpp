@@ -136,6 +136,8 @@ Policy make_policy(const RunConfig& config) {
   policy.staging_slots = offload.staging_slots;
   policy.update_order = update_order(config);
   policy.streamed_updates = offload.streamed_updates;
+  policy.background_saves = config.save_in_background && !config.save_only_model &&
+                            config.save_strategy != SaveStrategy::no;
   return policy;
 }
 

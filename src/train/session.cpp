@@ -8,6 +8,7 @@
 #include "strata/core/error.hpp"
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/train/stall_policy.hpp"
+#include "train/checkpoint_sink.hpp"
 #include "train/first_touch.hpp"
 #include "train/state_loader.hpp"
 #include "train/steps_in_flight.hpp"
@@ -148,6 +149,9 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
   parts.optimizer = run_.optimizer.get();
   parts.device_optimizer = run_.device_optimizer.get();
   if (links_ != nullptr) parts.comm = links_->data.get();
+  if (run_.plan.schedule("train_save") != nullptr)
+    sink_ = std::make_unique<CheckpointSink>(run_, save_memory());
+  parts.sink = sink_.get();
   control_stream_ = device_->make_stream("control");
   executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts,
                                          with_bound_lanes(options.executor, run_.threads.get()));
@@ -161,6 +165,12 @@ Session::~Session() {
 IoEngine& Session::engine() {
   if (engine_ == nullptr) engine_ = make_engine_(config_.offload);
   return *engine_;
+}
+
+std::span<std::byte> Session::save_memory() const {
+  const Region& buffers = run_.plan.save_buffers;
+  if (buffers.bytes == 0) return {};
+  return {memory_->host_address(buffers.offset), static_cast<std::size_t>(buffers.bytes)};
 }
 
 std::span<std::byte> Session::host_memory() const {
@@ -197,7 +207,7 @@ std::string Session::first_of_ranks(const std::string& text) {
 }
 
 Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* stop) {
-  StepsInFlight<ScoreSlot> steps(*executor_, "eval");
+  StepsInFlight<ScoreSlot> steps(*executor_);
   Evaluation total;
   const std::int64_t world = run_.program.world;
   const std::int64_t count = (batches.micro_batches_per_epoch() + world - 1) / world;
@@ -210,7 +220,7 @@ Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* st
     steps.next().fill(batches, i);
     total.tokens += batches.trained_tokens(i);
     if (steps.num_untaken() >= 2) total.loss += steps.take().loss;
-    steps.submit();
+    steps.submit("eval");
   }
   while (steps.num_untaken() > 0) total.loss += steps.take().loss;
   executor_->drain();

@@ -18,6 +18,8 @@ RunTrail read_trail(const fs::path& metrics) {
   std::ifstream lines(metrics);
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line);
+    if (object.contains("checkpoint")) trail.saved.push_back(object["step"]);
+    if (object.contains("event")) trail.events.push_back(object["text"]);
     if (!object.contains("loss")) continue;
     const std::int64_t step = object["step"];
     trail.steps[step] = {object["loss"], object["grad_norm"]};
@@ -30,7 +32,8 @@ RunTrail read_trail(const fs::path& metrics) {
 
 ResumeBench::ResumeBench(const SimOptions& disk) : disk_(make_sim_engine(disk)) {}
 
-RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint) {
+RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint,
+                            const RunWatch& watch) {
   config.world = world;
   config.ranks = world;
   if (config.offload.nvme_paths.empty()) config.offload.nvme_paths = {"/nvme"};
@@ -46,10 +49,13 @@ RunTrail ResumeBench::train(RunConfig config, int world, const std::string& chec
   limits.drive_bytes.assign(config.offload.nvme_paths.size(), std::uint64_t{1} << 40);
   std::vector<RankLinks> links = make_local_ranks(world);
   const fs::path exported = fresh_folder("export");
+  std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(world));
   run_ranks(links, [&](RankLinks& own) {
     const int rank = own.data->rank();
     SessionOptions options;
     options.links = &own;
+    options.executor = watch.executor;
+    if (rank == 0) options.executor.before_op = watch.before_op_of_first;
     options.resume = checkpoint;
     options.make_engine = [this](const OffloadConfig&) { return disk_; };
     Session session(
@@ -63,11 +69,13 @@ RunTrail ResumeBench::train(RunConfig config, int world, const std::string& chec
     std::unique_ptr<Progress> progress;
     if (rank == 0)
       progress = std::make_unique<Progress>(config.output_dir, Style::plain, quiet.get());
-    Trainer(config, session, progress.get(), watched).run();
+    outcomes[static_cast<std::size_t>(rank)] =
+        Trainer(config, session, progress.get(), watched).run(watch.stop, watch.save);
     session.export_to(exported / "model");
   });
   RunTrail trail = read_trail(config.output_dir / "metrics.jsonl");
   trail.weights = read_bytes(exported / "model" / "model.safetensors");
+  trail.outcomes = std::move(outcomes);
   return trail;
 }
 

@@ -1,10 +1,14 @@
 #pragma once
 // Runs over ranks that save their state to a simulated disk and go on from it.
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/state_checkpoint.hpp"
@@ -16,20 +20,33 @@ struct RunTrail {
   std::map<std::int64_t, std::pair<double, double>> steps;
   std::map<std::int64_t, double> learning_rates;
   std::string weights;
+  std::vector<std::int64_t> saved;     // steps, in the order in which the log has them
+  std::vector<std::string> events;     // what the log says beside
+  std::vector<TrainOutcome> outcomes;  // of the ranks
+};
+
+// What a test does to a run, or with it.
+struct RunWatch {
+  const std::atomic<bool>* stop = nullptr;
+  std::atomic<bool>* save = nullptr;
+  ExecutorOptions executor = {};
+  std::function<void(const Op&)> before_op_of_first = {};  // as ExecutorOptions::before_op
 };
 
 // A disk, and folders of runs on it.
 class ResumeBench {
  public:
   explicit ResumeBench(const SimOptions& disk = {});
+  explicit ResumeBench(std::shared_ptr<IoEngine> disk) : disk_(std::move(disk)) {}
 
   // Trains `config` on `world` ranks, from `checkpoint` on if one is named. Checkpoints go to
   // config.output_dir on the simulated disk, all else to a real folder of that name.
-  RunTrail train(RunConfig config, int world, const std::string& checkpoint = "");
-  SimEngine& disk() { return *disk_; }
+  RunTrail train(RunConfig config, int world, const std::string& checkpoint = "",
+                 const RunWatch& watch = {});
+  IoEngine& disk() { return *disk_; }
 
  private:
-  std::shared_ptr<SimEngine> disk_;
+  std::shared_ptr<IoEngine> disk_;
 };
 
 // Of the steps after `step`; empty when equal.

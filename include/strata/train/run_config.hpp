@@ -84,6 +84,7 @@ struct RunConfig {
   std::int64_t save_steps = 500;
   std::int64_t save_total_limit = 0;  // 0: all are kept
   bool save_only_model = false;
+  bool save_in_background = true;  // state is written while training goes on
   SaveFailurePolicy on_save_failure = SaveFailurePolicy::go_on;
   // "": from the beginning; "true": the newest of output_dir, if there is one; else a path.
   std::string resume_from_checkpoint;

@@ -59,6 +59,8 @@ struct SessionOptions {
   std::string resume = {};     // the checkpoint that the state comes from; empty: the model folder
 };
 
+class CheckpointSink;
+
 class Session {
  public:
   // Reserves every tier, then loads the weights, derives the master from them and clears the
@@ -69,6 +71,10 @@ class Session {
   const PlannedRun& run() const { return run_; }
   Executor& executor() { return *executor_; }
   StateAccess& state() { return *state_; }
+  // Takes what steps of "train_save" hand over; null: the plan has no such schedule.
+  CheckpointSink* sink() { return sink_.get(); }
+  // The plan's save buffers; empty: it has none.
+  std::span<std::byte> save_memory() const;
 
   // Whether any rank asks for each of these; the same answers on all. Every rank must call it.
   template <std::size_t N>
@@ -124,6 +130,7 @@ class Session {
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;
   std::unique_ptr<Stream> control_stream_;
+  std::unique_ptr<CheckpointSink> sink_;
   std::unique_ptr<Executor> executor_;
 };
 

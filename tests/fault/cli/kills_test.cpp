@@ -172,6 +172,36 @@ TEST_F(CheckpointCommands, LetOneRunOwnAnOutputFolder) {
   EXPECT_EQ(run(train()).exit_code, 0);
 }
 
+TEST_F(CheckpointCommands, OfARunThatEndsForWantOfThemAreMissedInSoManyWords) {
+  const auto size = fs::file_size(path("model/model.safetensors"));
+  const ProcessResult result =
+      run(train({"offload.optimizer={cpu: 1}", "save_steps=1", "on_save_failure=stop"}),
+          {.limits = {{RLIMIT_FSIZE, size / 16}}, .environment = {}});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("no checkpoint of step 1"), HasSubstr("stopped after 1")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no checkpoint of step 1"), HasSubstr("on_save_failure"),
+                                HasSubstr("its weights were not exported")));
+}
+
+TEST_F(CheckpointCommands, GoBesideTrainingAndTellWhatTheyCostIt) {
+  const ProcessResult result =
+      run(train({"max_steps=5", "save_steps=3", "save_in_background=true"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("while training goes on"), HasSubstr("checkpoint-3 at step 3: "),
+                    HasSubstr("verified; step 4 took ")));
+  const ProcessResult still = run(train({"max_steps=5", "save_steps=3", "save_in_background=false",
+                                         "output_dir=" + path("still").string()}));
+  ASSERT_EQ(still.exit_code, 0) << still.err;
+  EXPECT_EQ(still.out.find("while training goes on"), std::string::npos);
+  EXPECT_EQ(still.out.find("took"), std::string::npos);
+  EXPECT_EQ(
+      run({"checkpoint", "diff", path("out/checkpoint-3"), path("still/checkpoint-3")}).exit_code,
+      0);
+  EXPECT_EQ(text("out/export/model.safetensors"), text("still/export/model.safetensors"));
+}
+
 TEST_F(CheckpointCommands, AreWrittenWhenARunIsStopped) {
   Process process(path(""), command(train({"max_steps=1000000"})));
   ASSERT_TRUE(process.wait_for_output("step 2/")) << process.err();
