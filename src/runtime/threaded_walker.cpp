@@ -33,13 +33,25 @@ struct OpTrack final : public IoCompletion {
   std::atomic<Lane> blame{Lane::compute};  // the lane that kept this op waiting last, or its own
 };
 
+// All but that of checkpoints, which many plans do without.
+std::vector<std::size_t> walked_lanes(const Plan& plan) {
+  constexpr auto save = static_cast<std::size_t>(Lane::save);
+  const bool saves = std::ranges::any_of(
+      plan.schedules, [&](const Schedule& schedule) { return !schedule.lanes[save].empty(); });
+  std::vector<std::size_t> lanes;
+  for (std::size_t lane = 0; lane < num_lanes; ++lane)
+    if (lane != save || saves) lanes.push_back(lane);
+  return lanes;
+}
+
 class ThreadedWalker final : public LaneWalker {
  public:
   ThreadedWalker(const Plan& plan, OpRunner& runner, const ExecutorOptions& options)
       : plan_(plan),
         runner_(runner),
         on_lane_start_(options.on_lane_start),
-        after_op_(options.after_op) {
+        after_op_(options.after_op),
+        lanes_(walked_lanes(plan)) {
     for (const Schedule& schedule : plan.schedules) {
       report_ops_.push_back(report_op(schedule));
       tracks_.emplace_back(schedule.ops.size());
@@ -49,8 +61,7 @@ class ThreadedWalker final : public LaneWalker {
       }
     }
     try {
-      for (std::size_t lane = 0; lane < num_lanes; ++lane)
-        threads_.emplace_back([this, lane] { walk(lane); });
+      for (const std::size_t lane : lanes_) threads_.emplace_back([this, lane] { walk(lane); });
     } catch (...) {  // The system has no thread left: those that run must end first.
       fail("the run was ended");
       stop_lanes();
@@ -67,7 +78,7 @@ class ThreadedWalker final : public LaneWalker {
     rethrow_failure();
     // A lane's end counts like an op: else one with nothing to do in several steps might fall
     // behind by more than are kept, and take a later step for its own.
-    step.ops_left += num_lanes;
+    step.ops_left += std::ssize(lanes_);
     const std::uint64_t number = submitted_.load();
     steps_[number % steps_kept].store(&step);
     submitted_.store(number + 1);
@@ -268,6 +279,7 @@ class ThreadedWalker final : public LaneWalker {
   OpRunner& runner_;
   const std::function<void(Lane)> on_lane_start_;
   const std::function<void(const Op&, std::int64_t)> after_op_;
+  const std::vector<std::size_t> lanes_;      // each has a thread
   std::vector<std::vector<OpTrack>> tracks_;  // [schedule][op]
   std::vector<OpId> report_ops_;              // [schedule]
   std::array<std::atomic<StepState*>, steps_kept> steps_{};
