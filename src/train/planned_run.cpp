@@ -199,7 +199,8 @@ UpdateOrder update_order(const RunConfig& config) {
   if (config.offload.update_order == "after_backward") return UpdateOrder::after_backward;
   if (config.offload.update_order == "deferred") return UpdateOrder::deferred;
   if (config.offload.update_order == "auto")
-    return clips || skips ? UpdateOrder::deferred : UpdateOrder::during_backward;
+    return clips || skips || config.offload.versioned ? UpdateOrder::deferred
+                                                      : UpdateOrder::during_backward;
   if (clips)
     throw ConfigError(
         fmt::format("offload.update_order: during_backward contradicts max_grad_norm: {}: the norm "

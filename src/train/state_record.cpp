@@ -7,6 +7,7 @@
 #include <span>
 
 #include "io/store/json_seal.hpp"
+#include "io/store/lock_holder.hpp"
 #include "io/store/named_stores.hpp"
 #include "io/store/store_description.hpp"
 #include "io/store/store_json_reader.hpp"
@@ -116,6 +117,21 @@ void write_state_record(FileSystem& files, const std::string& output_dir,
     files.remove(path);
   }
   files.sync_directory(output_dir);
+}
+
+std::uint64_t bytes_of_stores(const FileSystem& files, const StateStores& stores) {
+  std::uint64_t bytes = 0;
+  for (const std::string& directory : stores.directories)
+    bytes += named_store_bytes(files, directory, stores.prefix());
+  return bytes;
+}
+
+void check_unused(const StateStores& stores) {
+  const LockHolder owner = lock_holder(part_file(stores.path(0), PartFiles::lock));
+  if (owner.holder != Holder::somebody) return;
+  throw ConfigError(
+      fmt::format("{} is in use by process {}, which changes it all the time: wait for its end",
+                  stores.path(0), owner.process));
 }
 
 bool remove_stores(FileSystem& files, const StateStores& stores) {

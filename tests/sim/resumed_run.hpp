@@ -26,9 +26,14 @@ class ResumeBench {
   // Trains `config` on `world` ranks, from `checkpoint` on if one is named. Checkpoints go to
   // config.output_dir on the simulated disk, all else to a real folder of that name.
   RunTrail train(RunConfig config, int world, const std::string& checkpoint = "");
+  // The same from whatever config.resume_from_checkpoint finds there, as `strata train` does.
+  RunTrail go_on(RunConfig config, int world);
   SimEngine& disk() { return *disk_; }
 
  private:
+  void prepare(RunConfig& config, int world);
+  RunTrail run(const RunConfig& config, const SessionOptions& shared, const RunNote* from);
+
   std::shared_ptr<SimEngine> disk_;
 };
 

@@ -44,6 +44,10 @@ StateRecord read_state_record(const FileSystem& files, const std::string& output
 // Replaces the one that is there; a record of nothing is removed.
 void write_state_record(FileSystem& files, const std::string& output_dir,
                         const StateRecord& record);
+// What they hold of this host's drives.
+std::uint64_t bytes_of_stores(const FileSystem& files, const StateStores& stores);
+// Throws ConfigError naming the process of this host that uses them.
+void check_unused(const StateStores& stores);
 // Removes what is on this host's drives of the stores, unless somebody uses it. Returns whether
 // nothing is left.
 bool remove_stores(FileSystem& files, const StateStores& stores);
