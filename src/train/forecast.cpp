@@ -9,6 +9,7 @@
 #include "strata/core/error.hpp"
 #include "train/policy_keys.hpp"
 #include "train/scenario_changes.hpp"
+#include "train/state_pieces.hpp"
 #include "train/state_saver.hpp"
 #include "train/weights_io.hpp"
 
@@ -143,6 +144,8 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   const DType exported = config.export_dtype.value_or(run.program.contribution_dtype);
   facts.export_bytes =
       static_cast<std::uint64_t>(run.model->num_parameters() * dtype_bytes(exported));
+  facts.checkpoint_bytes = checkpoint_bytes(state_vectors(run));
+  if (config.save_strategy == SaveStrategy::steps) facts.save_steps = config.save_steps;
   facts.load_bytes = load_buffer_bytes(run.program);
   facts.save_bytes = export_buffer_bytes(run.program, exported);
   if (config.save_strategy != SaveStrategy::no && !config.save_only_model)

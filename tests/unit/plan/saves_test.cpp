@@ -25,25 +25,12 @@ using testing::random_versioned;
 using testing::roomy_limits;
 using testing::ToyShape;
 using testing::ToyUpdate;
+using testing::with_split_masters;
 
 std::string joined(const std::vector<Violation>& violations) {
   std::string text;
   for (const Violation& v : violations) text += v.what + "\n";
   return text;
-}
-
-// Masters split over weights, and q8 moments.
-Program with_split_masters(Program program) {
-  for (Shard& shard : program.shards) {
-    if (shard.role == Role::weight) shard.dtype = DType::bf16;
-    if (shard.role == Role::master) shard.dtype = DType::u16;
-    if (shard.role == Role::moment1 || shard.role == Role::moment2) shard.dtype = DType::q8;
-  }
-  for (Segment& segment : program.segments)
-    for (Use& use : segment.uses)
-      if (segment.kind == SegmentKind::update && use.access == Access::produce)
-        use.access = Access::update;
-  return program;
 }
 
 // One to four ranks in each stage; some with split masters.
