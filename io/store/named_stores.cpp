@@ -21,6 +21,15 @@ std::vector<std::string> parts_in(const FileSystem& files, const std::string& di
   return parts;
 }
 
+bool is_durable(FileSystem& files, const std::string& directory) {
+  try {
+    if (files.is_directory(directory)) files.sync_directory(directory);
+    return true;
+  } catch (const SystemError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::uint64_t named_store_bytes(const FileSystem& files, const std::string& directory,
@@ -40,7 +49,7 @@ bool remove_named_stores(FileSystem& files, const std::string& directory,
       // Gone meanwhile, or somebody else's.
     }
   }
-  return parts_in(files, directory, prefix).empty();
+  return is_durable(files, directory) && parts_in(files, directory, prefix).empty();
 }
 
 }  // namespace strata

@@ -13,7 +13,7 @@ namespace strata {
 std::uint64_t named_store_bytes(const FileSystem& files, const std::string& directory,
                                 const std::string& prefix);
 // Removes the parts in `directory`, whole or damaged, that no process has the lock of. What cannot
-// be removed stays. Returns whether nothing of such a name is left.
+// be removed stays. Returns whether nothing of such a name is left, nor comes back in a power cut.
 bool remove_named_stores(FileSystem& files, const std::string& directory,
                          const std::string& prefix);
 

@@ -163,8 +163,9 @@ Session::~Session() {
 }
 
 void Session::open_store() {
-  NvmeSplit split = split_nvme_tiles(run_);
-  if (!run_.plan.policy.versioned_state || split.state.empty()) {
+  NvmeSplit split;
+  if (run_.plan.policy.versioned_state) split = split_nvme_tiles(run_);
+  if (split.state.empty()) {
     store_ = make_scratch(config_, *engine_, NvmeTiles(run_.program, run_.plan).tiles());
   } else {
     store_ = open_versioned(std::move(split.state));
@@ -228,7 +229,8 @@ void Session::end_durable() {
   const StateStores stores = std::exchange(record.current, {});
   any_rank(false);  // All have read it.
   if (run_.program.rank == 0 && !stores.id.empty()) {
-    record.others.push_back(stores);
+    for (const StateStores& done : {stores, std::exchange(record.next, {})})
+      if (!done.id.empty()) record.others.push_back(done);
     write_state_record(files, directory, record);
   }
   any_rank(false);  // It is written.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -116,7 +117,9 @@ void write_state_record(FileSystem& files, const std::string& output_dir,
   } else if (files.exists(path)) {
     files.remove(path);
   }
+  // The folder may be as new as the record.
   files.sync_directory(output_dir);
+  files.sync_directory(std::filesystem::absolute(output_dir).lexically_normal().parent_path());
 }
 
 std::uint64_t bytes_of_stores(const FileSystem& files, const StateStores& stores) {

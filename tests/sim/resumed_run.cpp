@@ -35,10 +35,14 @@ void ResumeBench::prepare(RunConfig& config, int world) {
   config.world = world;
   config.ranks = world;
   if (config.offload.nvme_paths.empty()) config.offload.nvme_paths = {"/nvme"};
-  for (const std::string& path : config.offload.nvme_paths)
-    if (!disk_->file_system().is_directory(path)) disk_->file_system().make_directory(path);
-  if (!disk_->file_system().is_directory(config.output_dir.string()))
-    disk_->file_system().make_directory(config.output_dir.string());
+  FileSystem& files = disk_->file_system();
+  std::vector<std::string> directories = config.offload.nvme_paths;
+  directories.push_back(config.output_dir.string());
+  for (const std::string& directory : directories) {
+    if (files.is_directory(directory)) continue;
+    files.make_directory(directory);
+    files.sync_directory(fs::path(directory).parent_path().string());
+  }
 }
 
 RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint) {

@@ -159,8 +159,10 @@ class Lockstep {
     std::uint64_t common = ~std::uint64_t{0};
     for (std::size_t i = 0; i < num_stores; ++i) {
       const auto versions = versions_there(i);
-      if (versions.empty()) EXPECT_EQ(begun_, 0u);
-      if (versions.empty()) return;
+      if (versions.empty()) {
+        EXPECT_EQ(begun_, 0u);
+        return;
+      }
       common = std::min(common, versions.front());
     }
     EXPECT_TRUE(common == begun_ || common + 1 == begun_) << common << " of " << begun_;
