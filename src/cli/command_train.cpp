@@ -160,6 +160,7 @@ class RankOfRun {
     const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     report(outcome, session.peaks());
     if (exports(outcome)) export_weights(session, outcome);
+    if (is_done(outcome)) session.end_durable();
     return outcome;
   }
 
@@ -171,6 +172,7 @@ class RankOfRun {
     const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     session.peaks();
     if (exports(outcome)) session.export_to(export_target(config_));
+    if (is_done(outcome)) session.end_durable();
     return outcome;
   }
   void report(const TrainOutcome& outcome, const std::vector<TierPeak>& peaks) const {
@@ -179,15 +181,23 @@ class RankOfRun {
     if (watched_.trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command_.trace);
     print_peaks(peaks, config_.world);
     const bool ended_early = outcome.stopped || !outcome.failure.empty();
-    if (ended_early && !outcome.checkpoint.empty() && !config_.save_only_model)
+    if (ended_early && outcome.durable_step)
+      fmt::print("the state after step {} is durable: go on with resume_from_checkpoint=true\n",
+                 *outcome.durable_step);
+    else if (ended_early && !outcome.checkpoint.empty() && !config_.save_only_model)
       fmt::print("{} stands: go on with resume_from_checkpoint=true\n", outcome.checkpoint);
   }
   // A run that others want to end leaves its checkpoint, not what takes as long again. One that
   // failed leaves what it has learned, which may be in no checkpoint: the state is whole.
   bool exports(const TrainOutcome& outcome) const {
     const bool did_nothing = watched_.resume != nullptr && outcome.steps == watched_.resume->step;
-    if (outcome.stopped && (did_nothing || !outcome.checkpoint.empty())) return false;
+    if (outcome.stopped && (did_nothing || outcome.durable_step || !outcome.checkpoint.empty()))
+      return false;
     return outcome.failure.empty() ? outcome.steps > 0 : outcome.updates > 0;
+  }
+  // Nobody will go on from it.
+  static bool is_done(const TrainOutcome& outcome) {
+    return !outcome.stopped && outcome.failure.empty();
   }
   void export_weights(Session& session, const TrainOutcome& outcome) const {
     const auto target = free_export_target(config_);
@@ -256,16 +266,17 @@ std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   return owner;
 }
 
-std::string describe_resume(const CheckpointReader& resume) {
-  const RunNote& note = resume.info().note;
-  return fmt::format("{} after step {}, {} micro-batches", resume.info().path, note.step,
-                     note.micro_batches_seen);
+std::string describe_resume(const ResumePoint& resume) {
+  const RunNote* note = resume.note();
+  if (note == nullptr) return "no checkpoint";
+  return fmt::format("{} after step {}, {} micro-batches", resume.describe(), note->step,
+                     note->micro_batches_seen);
 }
 
-void tell_resume(const RunConfig& config, const CheckpointReader* resume, bool leads) {
+void tell_resume(const RunConfig& config, const ResumePoint& resume, bool leads) {
   if (!leads) return;
-  if (resume != nullptr)
-    fmt::print("resume   {}, after step {}\n", resume->info().path, resume->info().note.step);
+  if (resume.note() != nullptr)
+    fmt::print("resume   {}, after step {}\n", resume.describe(), resume.note()->step);
   else if (!config.resume_from_checkpoint.empty())
     fmt::print("resume   no checkpoint in {}: from the beginning\n", config.output_dir.string());
 }
@@ -284,18 +295,20 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   check_data(config);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
-  const auto resume = open_resume_point(config, *shared.make_engine(config.offload));
+  const Exchange exchange = [&job](const std::string& own) { return job.exchange(own); };
+  IoEngine& engine = *shared.make_engine(config.offload);
+  const ResumePoint resume = choose_resume_point(config, engine, exchange, job.leads());
   job.check_alike("resume_from_checkpoint (do all hosts share output_dir?)",
-                  resume == nullptr ? "no checkpoint" : describe_resume(*resume));
-  if (resume != nullptr) shared.resume = resume->info().path;
+                  describe_resume(resume));
+  if (resume.checkpoint != nullptr) shared.resume = resume.checkpoint->info().path;
+  shared.point = &resume;
   std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
   if (job.leads() && saves_surely(config)) check_checkpoint_space(config, runs.front());
   print_run(config, job, runs);
-  tell_resume(config, resume.get(), job.leads());
+  tell_resume(config, resume, job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;
   const TrainerOptions watched{trace.get(), command.trace_steps,
-                               predict(config, runs.front(), machine, job.leads()),
-                               resume == nullptr ? nullptr : &resume->info().note};
+                               predict(config, runs.front(), machine, job.leads()), resume.note()};
   StopSignal signal;
   const RankOfRun rank(config, command, watched, signal);
   TrainOutcome outcome;
@@ -304,6 +317,7 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
     const TrainOutcome own = rank.train(std::move(planned), options);
     if (is_first) outcome = own;
   });
+  forget_removed_stores(engine.file_system(), config.output_dir.string(), exchange, job.leads());
   if (!outcome.failure.empty()) throw Error(outcome.failure);
   return exit_code(outcome, signal);
 }

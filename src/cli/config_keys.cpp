@@ -408,6 +408,11 @@ std::vector<ConfigKey> offload_keys() {
               "Keep a checksum (XXH3) of every tile written to NVMe and compare it on every read: "
               "a tile that comes back changed ends the run. Costs one pass over memory per "
               "transfer, on a thread beside the I/O; the bytes on disk stay the same."),
+      boolean("offload.versioned", at(&O::versioned),
+              "Every step durable: master and moments, all of them on nvme, have two places there, "
+              "and a step ends with a commit. After a crash or a power cut "
+              "`resume_from_checkpoint: true` goes on from the last step; no checkpoint is needed "
+              "and no byte more is written. Takes their bytes on nvme twice."),
   };
 }
 

@@ -167,6 +167,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   outcome.steps = first_step_;
   outcome.skipped_steps = skipped_steps_;
   began_ns_ = now_ns();
+  session_.begin_durable(note(first_step_), config_.gradient_accumulation_steps * config_.world);
   StepsInFlight<Slot> steps(session_.executor());
   if (held_out_ != nullptr && first_step_ == 0) evaluate(0, outcome.held_out_before, stop);
   StepRecorder recorder(options_, session_.executor(), session_.run(), total_steps_);
@@ -213,6 +214,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
+  outcome.durable_step = session_.durable_step();
   finish(recorder, outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
   save_at_end(outcome);

@@ -43,10 +43,16 @@ class ResumeBench {
   // config.output_dir on the simulated disk, all else to a real folder of that name.
   RunTrail train(RunConfig config, int world, const std::string& checkpoint = "",
                  const RunWatch& watch = {});
-  IoEngine& disk() { return *disk_; }
+  // The same from whatever config.resume_from_checkpoint finds there, as `strata train` does.
+  RunTrail go_on(RunConfig config, int world);
+  SimEngine& disk() { return *disk_; }
 
  private:
-  std::shared_ptr<IoEngine> disk_;
+  void prepare(RunConfig& config, int world);
+  RunTrail run(const RunConfig& config, const SessionOptions& shared, const RunNote* from,
+               const RunWatch& watch = {});
+
+  std::shared_ptr<SimEngine> disk_;
 };
 
 // Of the steps after `step`; empty when equal.

@@ -40,6 +40,8 @@ class Job {
   // The least that any process gives: plans of all ranks must be made with the same limits. Every
   // process must call it.
   TierLimits agree(const TierLimits& limits);
+  // Gives every process's text, by process. Every process must call it.
+  std::vector<std::string> exchange(const std::string& own);
   // Throws Error unless all processes say the same of `what`. Every process must call it.
   void check_alike(const std::string& what, const std::string& own);
   // Calls `work`; what it throws is told to the other processes, which end with it.

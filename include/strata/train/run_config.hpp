@@ -50,6 +50,7 @@ struct OffloadConfig {
   int io_queue_depth = 32;
   double io_stall_seconds = 30;
   bool verify_nvme = false;
+  bool versioned = false;  // every step durable: master and moments in a versioned store
 };
 
 struct RunConfig {

@@ -28,6 +28,7 @@ struct TrainOutcome {
   bool stopped = false;      // by request or by max_hours, before the last step
   bool out_of_time = false;  // by max_hours
   std::string checkpoint;    // the last one of this run; empty: none
+  std::optional<std::int64_t> durable_step;  // offload.versioned: what the stores stand at
   double seconds = 0;
   Roofline roofline;  // of the steps after the first two
 };
