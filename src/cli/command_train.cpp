@@ -12,8 +12,12 @@
 #include "cli/text_file.hpp"
 #include "strata/cli/machine_file.hpp"
 #include "strata/core/bytes.hpp"
+#include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/prediction.hpp"
 #include "strata/train/auto_plan.hpp"
+#include "strata/train/disk_space.hpp"
+#include "strata/train/grace_period.hpp"
 #include "strata/train/planned_ranks.hpp"
 #include "strata/train/predicted_step.hpp"
 #include "strata/train/trainer.hpp"
@@ -126,6 +130,10 @@ std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run
   if (!predicted || !leads) return predicted;
   const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
   fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
+  const StopTime stop = predicted_stop(config, run, predicted->step_seconds, *machine);
+  fmt::print("{}\n", format_stop(stop, config.grace_period));
+  const std::string warning = grace_warning(stop, config.grace_period, "predicted");
+  if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
   return predicted;
 }
 
@@ -158,6 +166,7 @@ class RankOfRun {
     const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     report(outcome, session.peaks());
     if (exports(outcome)) export_weights(session);
+    tell_stop(progress);
     return outcome;
   }
 
@@ -178,6 +187,15 @@ class RankOfRun {
     print_peaks(peaks, config_.world);
     if (outcome.stopped && !outcome.checkpoint.empty() && !config_.save_only_model)
       fmt::print("{} stands: go on with resume_from_checkpoint=true\n", outcome.checkpoint);
+  }
+  void tell_stop(Progress& progress) const {
+    if (signal_.number() == 0) return;
+    const double took = seconds(now_ns() - signal_.received_ns());
+    progress.event(
+        "stop", fmt::format("{} after the signal{}", format_seconds(took),
+                            config_.grace_period == 0 ? ""
+                                                      : fmt::format(", with grace_period: {:.6g}",
+                                                                    config_.grace_period)));
   }
   // A run that others want to end leaves its checkpoint, not what takes as long again.
   bool exports(const TrainOutcome& outcome) const {
@@ -218,6 +236,14 @@ bool saves_surely(const RunConfig& config) {
          (config.save_strategy == SaveStrategy::steps && !is_short);
 }
 
+void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run) {
+  const std::vector<DiskDemand> demands = disk_demands(
+      config, run, {job.num_host_ranks(), saves_surely(config), export_target(config)});
+  check_disk_space(demands);
+  const std::string warning = retention_warning(config, demands);
+  if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
   if (!job.leads()) return;
   warn_of_missing_tokenizer(config);
@@ -230,6 +256,15 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
   std::fflush(stdout);
 }
 
+// Of the weights at the end, and of checkpoints of weights alone. Elsewhere than in the run's own
+// folder an export that is not done may be somebody else's.
+std::vector<std::string> clear_exports(const RunConfig& config) {
+  const std::string name = export_target(config).filename().string();
+  return clear_unfinished_exports(config.output_dir, [&](const std::string& target) {
+    return target.starts_with(name) || target.starts_with("checkpoint-");
+  });
+}
+
 // The run that owns the output folder clears what runs before it left unfinished.
 std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   check_targets(config);
@@ -237,19 +272,27 @@ std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   auto owner = OutputOwner::take(files, config.output_dir.string());
   for (const std::string& name : clear_unfinished_checkpoints(files, config.output_dir.string()))
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
+  for (const std::string& name : clear_exports(config))
+    fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
   return owner;
 }
 
-std::string describe_resume(const CheckpointReader& resume) {
-  const RunNote& note = resume.info().note;
-  return fmt::format("{} after step {}, {} micro-batches", resume.info().path, note.step,
-                     note.micro_batches_seen);
+// What the run goes on from. Each rank opens it anew and closes it when it has its part: a
+// checkpoint that is held open keeps its place on the disk after it is removed.
+std::optional<CheckpointInfo> resume_point(const RunConfig& config, const SessionOptions& shared) {
+  const auto reader = open_resume_point(config, *shared.make_engine(config.offload));
+  return reader == nullptr ? std::nullopt : std::optional(reader->info());
 }
 
-void tell_resume(const RunConfig& config, const CheckpointReader* resume, bool leads) {
+std::string describe_resume(const CheckpointInfo& resume) {
+  return fmt::format("{} after step {}, {} micro-batches", resume.path, resume.note.step,
+                     resume.note.micro_batches_seen);
+}
+
+void tell_resume(const RunConfig& config, const std::optional<CheckpointInfo>& resume, bool leads) {
   if (!leads) return;
-  if (resume != nullptr)
-    fmt::print("resume   {}, after step {}\n", resume->info().path, resume->info().note.step);
+  if (resume)
+    fmt::print("resume   {}, after step {}\n", resume->path, resume->note.step);
   else if (!config.resume_from_checkpoint.empty())
     fmt::print("resume   no checkpoint in {}: from the beginning\n", config.output_dir.string());
 }
@@ -266,20 +309,21 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   const std::unique_ptr<OutputOwner> owner = job.leads() ? own_output(config) : nullptr;
   job.check_alike("output_dir", "been cleared");  // Before anybody looks for checkpoints.
   check_data(config);
+  const std::unique_ptr<DriveOwner> drives = own_drives(config, Purpose::train, job);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
-  const auto resume = open_resume_point(config, *shared.make_engine(config.offload));
+  const std::optional<CheckpointInfo> resume = resume_point(config, shared);
   job.check_alike("resume_from_checkpoint (do all hosts share output_dir?)",
-                  resume == nullptr ? "no checkpoint" : describe_resume(*resume));
-  if (resume != nullptr) shared.resume = resume->info().path;
+                  resume ? describe_resume(*resume) : "no checkpoint");
+  if (resume) shared.resume = resume->path;
   std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
-  if (job.leads() && saves_surely(config)) check_checkpoint_space(config, runs.front());
+  if (job.leads()) check_disks(config, job, runs.front());
   print_run(config, job, runs);
-  tell_resume(config, resume.get(), job.leads());
+  tell_resume(config, resume, job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;
   const TrainerOptions watched{trace.get(), command.trace_steps,
                                predict(config, runs.front(), machine, job.leads()),
-                               resume == nullptr ? nullptr : &resume->info().note};
+                               resume ? &resume->note : nullptr};
   StopSignal signal;
   const RankOfRun rank(config, command, watched, signal);
   TrainOutcome outcome;

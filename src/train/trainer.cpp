@@ -218,6 +218,8 @@ void Trainer::took(const Slot& slot, const StepResult& result, double step_secon
   StepReport line = report(slot, result, step_seconds);
   recorder.describe(line);
   outcome.steps = result.index + 1;
+  if (result.index >= first_step_ + 2)
+    slowest_.step_seconds = std::max(slowest_.step_seconds, step_seconds);
   if (result.index == first_step_) outcome.loss_first = result.loss;
   outcome.loss_last = result.loss;
   outcome.skipped_steps += result.applied ? 0 : 1;
@@ -246,6 +248,8 @@ void Trainer::save_state(TrainOutcome& outcome) {
   const SaveOutcome saved = checkpoints_.save(note(outcome.steps));
   if (saved.failure.empty()) {
     saved_step_ = outcome.steps;
+    slowest_.save_seconds = std::max(slowest_.save_seconds, saved.seconds);
+    warn_of_stop();
     outcome.checkpoint = saved.path;
     if (progress_ != nullptr && !saved.warning.empty()) progress_->event("save", saved.warning);
     if (progress_ != nullptr)
@@ -256,6 +260,13 @@ void Trainer::save_state(TrainOutcome& outcome) {
       fmt::format("no checkpoint at step {}: {}", outcome.steps, saved.failure);
   if (config_.on_save_failure == SaveFailurePolicy::stop) outcome.failure = text;
   if (progress_ != nullptr) progress_->event("save", text);
+}
+
+// Once: what a stop would take is known after a few steps and a save.
+void Trainer::warn_of_stop() {
+  const std::string text = grace_warning(slowest_, config_.grace_period, "measured");
+  if (text.empty() || progress_ == nullptr || std::exchange(stop_warned_, true)) return;
+  progress_->event("grace_period", text);
 }
 
 void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {

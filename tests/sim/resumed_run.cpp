@@ -18,6 +18,7 @@ RunTrail read_trail(const fs::path& metrics) {
   std::ifstream lines(metrics);
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line);
+    if (object.value("event", "") == "save") trail.said_of_saves.push_back(object["text"]);
     if (!object.contains("loss")) continue;
     const std::int64_t step = object["step"];
     trail.steps[step] = {object["loss"], object["grad_norm"]};
@@ -26,32 +27,41 @@ RunTrail read_trail(const fs::path& metrics) {
   return trail;
 }
 
+void make_directory(FileSystem& files, const std::string& path) {
+  if (!files.is_directory(path)) files.make_directory(path);
+}
+
 }  // namespace
 
-ResumeBench::ResumeBench(const SimOptions& disk) : disk_(make_sim_engine(disk)) {}
+ResumeBench::ResumeBench(const SimOptions& disk) : disk_(make_sim_engine(disk)), engine_(disk_) {}
 
-RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint) {
+RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint,
+                            const ChangeRank& change) {
   config.world = world;
   config.ranks = world;
   if (config.offload.nvme_paths.empty()) config.offload.nvme_paths = {"/nvme"};
   for (const std::string& path : config.offload.nvme_paths)
-    if (!disk_->file_system().is_directory(path)) disk_->file_system().make_directory(path);
-  if (!disk_->file_system().is_directory(config.output_dir.string()))
-    disk_->file_system().make_directory(config.output_dir.string());
+    make_directory(engine_->file_system(), path);
+  make_directory(engine_->file_system(), config.output_dir.string());
   config.resume_from_checkpoint = checkpoint;
   const std::unique_ptr<CheckpointReader> resume =
-      checkpoint.empty() ? nullptr : CheckpointReader::open(*disk_, checkpoint);
+      checkpoint.empty() ? nullptr : CheckpointReader::open(*engine_, checkpoint);
 
   TierLimits limits;
   limits.drive_bytes.assign(config.offload.nvme_paths.size(), std::uint64_t{1} << 40);
   std::vector<RankLinks> links = make_local_ranks(world);
   const fs::path exported = fresh_folder("export");
+  TrainOutcome outcome;
   run_ranks(links, [&](RankLinks& own) {
     const int rank = own.data->rank();
+    ResumedRank given;
+    given.rank = rank;
+    if (change) change(given);
     SessionOptions options;
+    options.executor = given.executor;
     options.links = &own;
     options.resume = checkpoint;
-    options.make_engine = [this](const OffloadConfig&) { return disk_; };
+    options.make_engine = [this](const OffloadConfig&) { return engine_; };
     Session session(
         config,
         plan_run(config, Purpose::train, read_topology(), {rank, world, rank, world}, limits),
@@ -63,11 +73,14 @@ RunTrail ResumeBench::train(RunConfig config, int world, const std::string& chec
     std::unique_ptr<Progress> progress;
     if (rank == 0)
       progress = std::make_unique<Progress>(config.output_dir, Style::plain, quiet.get());
-    Trainer(config, session, progress.get(), watched).run();
+    const TrainOutcome ended = Trainer(config, session, progress.get(), watched).run(given.stop);
+    if (rank == 0) outcome = ended;
     session.export_to(exported / "model");
   });
   RunTrail trail = read_trail(config.output_dir / "metrics.jsonl");
   trail.weights = read_bytes(exported / "model" / "model.safetensors");
+  trail.outcome = outcome;
+  fs::remove_all(exported);
   return trail;
 }
 

@@ -12,6 +12,7 @@
 #include "strata/telemetry/roofline.hpp"
 #include "strata/telemetry/trace.hpp"
 #include "strata/train/checkpoints.hpp"
+#include "strata/train/grace_period.hpp"
 #include "strata/train/session.hpp"
 
 namespace strata {
@@ -81,6 +82,7 @@ class Trainer {
             TrainOutcome& outcome);
   Asked ask(const std::atomic<bool>* stop, std::atomic<bool>* save, TrainOutcome& outcome);
   void save_state(TrainOutcome& outcome);
+  void warn_of_stop();
   StepReport report(const Slot& slot, const StepResult& result, double seconds) const;
   void finish(StepRecorder& recorder, TrainOutcome& outcome);
   void show(const StepReport& line);
@@ -102,6 +104,8 @@ class Trainer {
   std::int64_t first_step_ = 0, first_index_ = 0, updates_applied_ = 0, skipped_steps_ = 0;
   std::int64_t saved_step_ = -1, began_ns_ = 0;
   bool save_asked_ = false;  // before the step that is to be saved
+  StopTime slowest_ = {};    // step, after the first two, and save so far
+  bool stop_warned_ = false;
 };
 
 }  // namespace strata
