@@ -124,7 +124,7 @@ std::vector<std::string> clear_unfinished_exports(
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
     const std::string target = staged_target(name);
-    if (!target.empty() && entry.is_directory() && is_ours(target)) cleared.push_back(name);
+    if (!target.empty() && is_ours(target)) cleared.push_back(name);
   }
   std::ranges::sort(cleared);
   for (const std::string& name : cleared) std::filesystem::remove_all(directory / name);

@@ -25,6 +25,7 @@
 namespace strata {
 namespace {
 
+constexpr const char* resolved_config_name = "resolved_config.yaml";
 constexpr int exit_out_of_time = 75;  // EX_TEMPFAIL: run again to go on
 
 struct TrainCommand {
@@ -58,7 +59,7 @@ void warn_of_missing_tokenizer(const RunConfig& config) {
 }
 
 void write_resolved_config(const RunConfig& config) {
-  const auto path = config.output_dir / "resolved_config.yaml";
+  const auto path = config.output_dir / resolved_config_name;
   replace_text_file(path, format_config(config));
   fmt::print("config   {}\n", path.string());
 }
@@ -256,12 +257,13 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
   std::fflush(stdout);
 }
 
-// Of the weights at the end, and of checkpoints of weights alone. Elsewhere than in the run's own
-// folder an export that is not done may be somebody else's.
+// Of the weights at the end, of checkpoints of weights alone, and of the config. Elsewhere than in
+// the run's own folder an export that is not done may be somebody else's.
 std::vector<std::string> clear_exports(const RunConfig& config) {
   const std::string name = export_target(config).filename().string();
   return clear_unfinished_exports(config.output_dir, [&](const std::string& target) {
-    return target.starts_with(name) || target.starts_with("checkpoint-");
+    return target.starts_with(name) || target.starts_with("checkpoint-") ||
+           target == resolved_config_name;
   });
 }
 

@@ -33,7 +33,7 @@ UringTrial try_uring() {
 }
 
 DirectoryFacts look_at(const std::string& path, const std::string& examined) {
-  DirectoryFacts facts{path, examined, "", 0, "", {}};
+  DirectoryFacts facts{path, examined, "", 0, {}};
   try {
     facts.drive = read_drive_facts(examined);
   } catch (const Error& error) {

@@ -24,8 +24,8 @@ struct DirectoryFacts {
   std::string examined;  // the path, or its nearest parent that exists
   std::string failure;   // why it could not be looked at; empty: it could
   int write_error = 0;   // errno of what forbids to write there
-  std::string user;      // the run that has it as part of its NVMe tier; empty: none
   DriveFacts drive;
+  std::string user = {};  // the run that has it as part of its NVMe tier; empty: none
 };
 
 struct DoctorFacts {

@@ -53,7 +53,7 @@ constexpr std::array<const char*, 6> fell_names{"start",   "step",   "save",
 
 // What a kill waits for.
 enum class Aim : std::uint8_t { anywhere, save, removal, exporting };
-constexpr std::array<const char*, 4> signs{"", ".partial", ".removing", ".tmp-"};
+constexpr std::array<const char*, 4> signs{"", ".partial", ".removing", "export.tmp-"};
 
 class Kills : public CliOnDrive, public ::testing::WithParamInterface<Placement> {
  protected:
@@ -107,12 +107,12 @@ class Kills : public CliOnDrive, public ::testing::WithParamInterface<Placement>
   void wait_for(Process& process, Aim aim, const std::string& folder) {
     while (process.is_running() && !holds(seen_in(folder), signs.at(static_cast<std::size_t>(aim))))
       std::this_thread::sleep_for(std::chrono::microseconds(100));
-    wait(process, std::chrono::microseconds(random_() % (aim == Aim::removal ? 200 : 4000)));
+    wait(process, std::chrono::microseconds(random_() % (aim == Aim::save ? 4000 : 200)));
   }
   Fell where_it_fell(const Names& names, const std::string& said) const {
     if (holds(names, ".removing")) return Fell::removal;
     if (holds(names, ".partial") || holds(names, ".replaced")) return Fell::save;
-    if (holds(names, ".tmp-")) return Fell::exporting;
+    if (holds(names, "export.tmp-")) return Fell::exporting;
     if (std::ranges::find(names, "export") != names.end()) return Fell::end;
     return said.find("\nstep ") == std::string::npos ? Fell::start : Fell::step;
   }

@@ -70,7 +70,7 @@ TEST_F(CliPlan, PredictsARunOnAMachineThatIsNotHere) {
 
 TEST_F(CliPlan, SaysWhetherAStopFitsInTheGracePeriod) {
   EXPECT_THAT(plan().out, HasSubstr("to end a step, "));
-  EXPECT_THAT(plan({"grace_period=1e6"}).out, HasSubstr("; fits in grace_period: 1000000"));
+  EXPECT_THAT(plan({"grace_period=3600"}).out, HasSubstr("; fits in grace_period: 3600"));
   EXPECT_THAT(plan({"grace_period=1e-6"}).out, HasSubstr("; does NOT fit in grace_period: 1e-06"));
 }
 
