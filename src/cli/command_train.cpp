@@ -13,8 +13,12 @@
 #include "cli/text_file.hpp"
 #include "strata/cli/machine_file.hpp"
 #include "strata/core/bytes.hpp"
+#include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/prediction.hpp"
 #include "strata/train/auto_plan.hpp"
+#include "strata/train/disk_space.hpp"
+#include "strata/train/grace_period.hpp"
 #include "strata/train/planned_ranks.hpp"
 #include "strata/train/predicted_step.hpp"
 #include "strata/train/trainer.hpp"
@@ -22,6 +26,7 @@
 namespace strata {
 namespace {
 
+constexpr const char* resolved_config_name = "resolved_config.yaml";
 constexpr int exit_out_of_time = 75;  // EX_TEMPFAIL: run again to go on
 
 struct TrainCommand {
@@ -55,7 +60,7 @@ void warn_of_missing_tokenizer(const RunConfig& config) {
 }
 
 void write_resolved_config(const RunConfig& config) {
-  const auto path = config.output_dir / "resolved_config.yaml";
+  const auto path = config.output_dir / resolved_config_name;
   replace_text_file(path, format_config(config));
   fmt::print("config   {}\n", path.string());
 }
@@ -128,6 +133,10 @@ std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run
   if (!predicted || !leads) return predicted;
   const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
   fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
+  const StopTime stop = predicted_stop(config, run, predicted->step_seconds, *machine);
+  fmt::print("{}\n", format_stop(stop, config.grace_period));
+  const std::string warning = grace_warning(stop, config.grace_period, "predicted");
+  if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
   return predicted;
 }
 
@@ -161,6 +170,7 @@ class RankOfRun {
     report(outcome, session.peaks());
     if (exports(outcome)) export_weights(session, outcome);
     if (is_done(outcome)) session.end_durable();
+    tell_stop(progress);
     return outcome;
   }
 
@@ -186,6 +196,15 @@ class RankOfRun {
                  *outcome.durable_step);
     else if (ended_early && !outcome.checkpoint.empty() && !config_.save_only_model)
       fmt::print("{} stands: go on with resume_from_checkpoint=true\n", outcome.checkpoint);
+  }
+  void tell_stop(Progress& progress) const {
+    if (signal_.number() == 0) return;
+    const double took = seconds(now_ns() - signal_.received_ns());
+    progress.event(
+        "stop", fmt::format("{} after the signal{}", format_seconds(took),
+                            config_.grace_period == 0 ? ""
+                                                      : fmt::format(", with grace_period: {:.6g}",
+                                                                    config_.grace_period)));
   }
   // A run that others want to end leaves its checkpoint, not what takes as long again. One that
   // failed leaves what it has learned, which may be in no checkpoint: the state is whole.
@@ -244,6 +263,14 @@ bool saves_surely(const RunConfig& config) {
          (config.save_strategy == SaveStrategy::steps && !is_short);
 }
 
+void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run) {
+  const std::vector<DiskDemand> demands = disk_demands(
+      config, run, {job.num_host_ranks(), saves_surely(config), export_target(config)});
+  check_disk_space(demands);
+  const std::string warning = retention_warning(config, demands);
+  if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
   if (!job.leads()) return;
   warn_of_missing_tokenizer(config);
@@ -256,12 +283,24 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
   std::fflush(stdout);
 }
 
+// Of the weights at the end, of checkpoints of weights alone, and of the config. Elsewhere than in
+// the run's own folder an export that is not done may be somebody else's.
+std::vector<std::string> clear_exports(const RunConfig& config) {
+  const std::string name = export_target(config).filename().string();
+  return clear_unfinished_exports(config.output_dir, [&](const std::string& target) {
+    return target.starts_with(name) || target.starts_with("checkpoint-") ||
+           target == resolved_config_name;
+  });
+}
+
 // The run that owns the output folder clears what runs before it left unfinished.
 std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   check_targets(config);
   FileSystem& files = posix_file_system();
   auto owner = OutputOwner::take(files, config.output_dir.string());
   for (const std::string& name : clear_unfinished_checkpoints(files, config.output_dir.string()))
+    fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
+  for (const std::string& name : clear_exports(config))
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
   return owner;
 }
@@ -293,6 +332,7 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   const std::unique_ptr<OutputOwner> owner = job.leads() ? own_output(config) : nullptr;
   job.check_alike("output_dir", "been cleared");  // Before anybody looks for checkpoints.
   check_data(config);
+  const std::unique_ptr<DriveOwner> drives = own_drives(config, Purpose::train, job);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
   const Exchange exchange = [&job](const std::string& own) { return job.exchange(own); };
@@ -300,10 +340,10 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   const ResumePoint resume = choose_resume_point(config, engine, exchange, job.leads());
   job.check_alike("resume_from_checkpoint (do all hosts share output_dir?)",
                   describe_resume(resume));
-  if (resume.checkpoint != nullptr) shared.resume = resume.checkpoint->info().path;
+  if (resume.checkpoint) shared.resume = resume.checkpoint->path;
   shared.point = &resume;
   std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
-  if (job.leads() && saves_surely(config)) check_checkpoint_space(config, runs.front());
+  if (job.leads()) check_disks(config, job, runs.front());
   print_run(config, job, runs);
   tell_resume(config, resume, job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;

@@ -302,6 +302,9 @@ std::vector<ConfigKey> checkpoint_keys() {
                  "its run's."),
       number("max_hours", at(&C::max_hours), not_negative,
              "Hours after which the run stops with a checkpoint (exit code 75); 0: no limit."),
+      number("grace_period", at(&C::grace_period), not_negative,
+             "Seconds that the scheduler gives a run between SIGTERM and SIGKILL: a run that would "
+             "take longer to stop is warned of. 0: not known."),
   };
 }
 

@@ -290,6 +290,11 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& to
                   rank_limits(config, purpose, topology, config.world));
 }
 
+bool uses_drives(const RunConfig& config, Purpose purpose) {
+  const PlanChoice choice = plan_choice(config);
+  return uses_nvme(declare_without_threads(config, purpose, choice.variant).program, choice.policy);
+}
+
 TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
                        int num_host_ranks) {
   if (purpose == Purpose::train) check_searched(config);

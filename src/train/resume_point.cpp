@@ -55,10 +55,10 @@ void check_named(const RunConfig& config, const DurablePoint& durable,
 void choose(const RunConfig& config, ResumePoint& point) {
   if (!point.durable) return;
   const auto step = static_cast<std::int64_t>(point.durable->version);
-  const CheckpointReader* checkpoint = point.checkpoint.get();
+  const std::optional<CheckpointInfo>& checkpoint = point.checkpoint;
   const bool is_named = config.resume_from_checkpoint != "true";
-  if (is_named) check_named(config, *point.durable, checkpoint->info());
-  const bool keeps = checkpoint != nullptr && (is_named || checkpoint->info().note.step > step);
+  if (is_named) check_named(config, *point.durable, *checkpoint);
+  const bool keeps = checkpoint && (is_named || checkpoint->note.step > step);
   keeps ? point.durable.reset() : point.checkpoint.reset();
 }
 
@@ -96,12 +96,12 @@ bool remove_others(FileSystem& files, StateRecord& record, const Exchange& excha
 
 const RunNote* ResumePoint::note() const {
   if (durable) return &durable->note;
-  return checkpoint == nullptr ? nullptr : &checkpoint->info().note;
+  return checkpoint ? &checkpoint->note : nullptr;
 }
 
 std::string ResumePoint::describe() const {
   if (durable) return durable->describe();
-  return checkpoint == nullptr ? "nothing" : checkpoint->info().path;
+  return checkpoint ? checkpoint->path : "nothing";
 }
 
 ResumePoint choose_resume_point(const RunConfig& config, IoEngine& engine, const Exchange& exchange,
@@ -112,7 +112,7 @@ ResumePoint choose_resume_point(const RunConfig& config, IoEngine& engine, const
   ResumePoint point;
   point.durable = find_durable_point(files, found, exchange);
   if (point.durable && config.resume_from_checkpoint.empty()) refuse_unused(*point.durable);
-  point.checkpoint = open_resume_point(config, engine);
+  if (const auto reader = open_resume_point(config, engine)) point.checkpoint = reader->info();
   choose(config, point);
   if (config.offload.versioned) point.stores = new_stores(config);
   const bool is_new = config.offload.versioned || !found.next.id.empty() || !found.others.empty();

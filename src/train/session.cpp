@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "io/store/joined_store.hpp"
+#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/train/stall_policy.hpp"
@@ -96,13 +97,16 @@ std::unique_ptr<Device> make_run_device(const Plan& plan) {
 }
 
 // Both "gpu" and "cpu" are RAM when the host stands in for the device.
-void check_host_memory(const Plan& plan, int num_host_ranks, std::uint64_t available) {
+void check_host_memory(const Plan& plan, std::uint64_t buffer_bytes, int num_host_ranks,
+                       std::uint64_t available) {
   const auto ranks = static_cast<std::uint64_t>(num_host_ranks);
-  const std::uint64_t need = ranks * (plan.tier_bytes[0] + plan.tier_bytes[1]);
+  const std::uint64_t need = ranks * (plan.tier_bytes[0] + plan.tier_bytes[1] + buffer_bytes);
   if (need <= available) return;
   throw OutOfMemory(
-      fmt::format("tiers gpu and cpu together (the host stands in for the GPU){}",
-                  ranks == 1 ? "" : fmt::format(" of {} ranks", ranks)),
+      fmt::format("tiers gpu and cpu together (the host stands in for the GPU) and buffers of {} "
+                  "for loading and saving{}",
+                  format_bytes(buffer_bytes),
+                  ranks == 1 ? "" : fmt::format(", of {} ranks", ranks)),
       need, available,
       "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
 }

@@ -250,6 +250,8 @@ void Trainer::took(const Slot& slot, const StepResult& result, double step_secon
   StepReport line = report(slot, result, step_seconds);
   recorder.describe(line);
   outcome.steps = result.index + 1;
+  if (result.index >= first_step_ + 2)
+    slowest_.step_seconds = std::max(slowest_.step_seconds, step_seconds);
   if (result.index == first_step_) outcome.loss_first = result.loss;
   outcome.loss_last = result.loss;
   outcome.skipped_steps += result.applied ? 0 : 1;
@@ -274,8 +276,18 @@ Trainer::Asked Trainer::ask(const std::atomic<bool>* stop, std::atomic<bool>* sa
       std::array{stop != nullptr && *stop, save != nullptr && save->exchange(false), out_of_time,
                  own.is_busy, own.has_failed});
   saves_->agreed({is_busy, has_failed}, outcome);
+  warn_of_stop();
   outcome.out_of_time |= times_out && !stops;
   return {stops || times_out, saves};
+}
+
+// Once: what a stop would take is known after a few steps and a save.
+void Trainer::warn_of_stop() {
+  slowest_.save_seconds = saves_->slowest_seconds();
+  if (slowest_.save_seconds == 0) return;
+  const std::string text = grace_warning(slowest_, config_.grace_period, "measured");
+  if (text.empty() || progress_ == nullptr || std::exchange(stop_warned_, true)) return;
+  progress_->event("grace_period", text);
 }
 
 void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {

@@ -242,7 +242,7 @@ TEST_F(Durable, YieldsToACheckpointThatIsNewer) {
   const auto checkpoints = list_checkpoints(bench.disk().file_system(), own.output_dir.string());
   if (checkpoints.empty() || checkpoints.back().step <= step) GTEST_SKIP() << "it was cut before";
   const ResumePoint chosen = choose_resume_point(own, bench.disk(), alone(), true);
-  ASSERT_NE(chosen.checkpoint, nullptr);
+  ASSERT_TRUE(chosen.checkpoint);
   EXPECT_FALSE(chosen.durable);
   EXPECT_EQ(named_store_bytes(bench.disk().file_system(), drive, "strata-state-"), 0u);
 }

@@ -72,7 +72,9 @@ std::optional<DurablePoint> find_durable_point(const FileSystem& files, const St
 // What a run goes on from: a checkpoint, or what is durable, or neither; and the stores that it may
 // make for its own state.
 struct ResumePoint {
-  std::unique_ptr<CheckpointReader> checkpoint;
+  // Each rank opens it anew and closes it when it has its part: what is held open keeps its place on
+  // the disk after it is removed.
+  std::optional<CheckpointInfo> checkpoint;
   std::optional<DurablePoint> durable;
   StateStores stores;
   const RunNote* note() const;   // null: from the beginning

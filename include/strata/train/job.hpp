@@ -31,6 +31,8 @@ class Job {
 
   int world() const { return launch_.num_processes * ranks_per_process_; }
   bool leads() const { return launch_.process == 0; }  // rank 0 is a thread of this process
+  // What a host's processes share is taken and checked by one of them.
+  bool is_first_on_host() const { return launch_.local_process == 0; }
   int num_host_ranks() const { return launch_.num_local_processes * ranks_per_process_; }
   std::span<RankLinks> ranks() { return ranks_; }
   RankPlace place(int thread) const;  // of the ranks of this process

@@ -47,8 +47,10 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
 using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
 // The host standing in for a GPU.
 std::unique_ptr<Device> make_run_device(const Plan& plan);
-// Throws OutOfMemory when the available RAM does not hold both memory tiers of that many ranks.
-void check_host_memory(const Plan& plan, int num_host_ranks, std::uint64_t available);
+// Throws OutOfMemory when the available RAM does not hold both memory tiers of that many ranks, and
+// the buffers that each has beside them while it loads or saves.
+void check_host_memory(const Plan& plan, std::uint64_t buffer_bytes, int num_host_ranks,
+                       std::uint64_t available);
 
 // Gives every caller, on any thread, the one engine that `make` makes.
 EngineFactory shared_engine(const EngineFactory& make);
