@@ -1,12 +1,17 @@
 #include "strata/core/error.hpp"
+#include "strata/device/cuda_devices.hpp"
 #include "strata/device/device.hpp"
 
 namespace strata {
 
 int num_cuda_devices() { return 0; }
 
-std::unique_ptr<Device> make_cuda_device(int) {
+std::unique_ptr<Device> make_cuda_device(int, const CudaDeviceOptions&) {
   throw ConfigError("this build has no CUDA back end: use the host device");
+}
+
+CudaInventory read_cuda_devices() {
+  return {.is_built = false, .failure = "this build of Strata has no CUDA back end"};
 }
 
 }  // namespace strata
