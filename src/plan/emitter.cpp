@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/saved_state.hpp"
 #include "plan/update_choices.hpp"
 #include "strata/core/error.hpp"
 
@@ -20,13 +21,14 @@ SlotPurpose host_slots(Role role) {
 }  // namespace
 
 Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
-                 const Sequence& sequence)
+                 const Sequence& sequence, Saving saving)
     : program_(program),
       policy_(policy),
       layout_(layout),
       sequence_(sequence),
-      device_updates_(device_updates(program, layout, sequence, policy.streamed_updates)) {
-  schedule_.name = sequence.name;
+      device_updates_(device_updates(program, layout, sequence, policy.streamed_updates)),
+      saving_(saving) {
+  schedule_.name = saving == Saving::yes ? saving_schedule : std::string_view(sequence.name);
   find_continued_sums();
   std::map<ShardId, std::size_t> first_use;
   for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
@@ -46,10 +48,12 @@ Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
 
 Schedule Emitter::emit() {
   layout_.reset_rings();
+  if (saving_ == Saving::yes) save_at_the_beginning();
   for (SegmentId id : emission_order(program_, sequence_, policy_.update_order))
     segment(program_.segment(id));
   add_all_contributions();
   share_new_weights();
+  if (has_norm_ && policy_.versioned_state) commit();
   if (!reported_) report();
   if (has_norm_ && policy_.update_order == UpdateOrder::after_backward)
     schedule_.end = StepEnd::barrier;

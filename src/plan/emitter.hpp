@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -17,9 +18,13 @@ SlotPurpose state_staging(Role role);
 // The slots through which they pass the device, where it updates what does not live there.
 SlotPurpose device_tile(Role role);
 
+// Whether a step also hands its state to a checkpoint.
+enum class Saving : std::uint8_t { no, yes };
+
 class Emitter {
  public:
-  Emitter(const Program& program, const Policy& policy, Layout& layout, const Sequence& sequence);
+  Emitter(const Program& program, const Policy& policy, Layout& layout, const Sequence& sequence,
+          Saving saving = Saving::no);
   Schedule emit();
 
  private:
@@ -87,6 +92,14 @@ class Emitter {
   void send_home(const Operand& operand);
   void report();
 
+  // Checkpoints.
+  void save_at_the_beginning();
+  void save_beside_update(const Segment& update, Tier engine);
+  void save(const Segment& update, const Use& use, std::optional<Tier> engine);
+  Operand operand_to_save(const Use& use, std::optional<Tier> engine);
+  Region tile_to_save(TileRef what, std::optional<Tier> engine);
+  void commit();
+
   // Movement.
   Region tile_on_host(TileRef what, SlotPurpose purpose, Group group);
   Region tile_slot(TileRef what, SlotPurpose purpose);
@@ -130,6 +143,7 @@ class Emitter {
   std::deque<SummedContribution> summed_contributions_;     // of all ranks, not yet added
   std::vector<ShardId> weights_to_share_;
   std::map<ShardId, int> updates_left_;  // of replicated weights that ranks update by slices
+  const Saving saving_;
   bool has_norm_ = false, reported_ = false;
   bool device_scalars_ready_ = false;
 };

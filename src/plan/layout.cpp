@@ -6,7 +6,7 @@
 
 #include "plan/budget.hpp"
 #include "plan/memory_alignment.hpp"
-#include "plan/roles.hpp"
+#include "plan/saved_state.hpp"
 #include "plan/spread.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -17,6 +17,9 @@ namespace {
 constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role::moment1,
                                 Role::moment2};
 constexpr Role kept_roles[] = {Role::activation, Role::saved};
+
+// One tile is saved while the next is fetched, each with the weight of a split master beside it.
+constexpr int checkpoint_slots = 4;
 
 std::string_view purpose_name(SlotPurpose purpose) {
   switch (purpose) {
@@ -66,6 +69,8 @@ std::string_view purpose_name(SlotPurpose purpose) {
       return "activation staging";
     case SlotPurpose::host_saved:
       return "saved staging";
+    case SlotPurpose::host_checkpoint:
+      return "checkpoint staging";
   }
   return "?";
 }
@@ -185,9 +190,19 @@ void Layout::place_tiles(ShardId shard) {
   for (std::size_t tile = 0; tile < tiers.size(); ++tile) {
     const auto bytes =
         static_cast<std::uint64_t>(program_.tile_bytes(shard, static_cast<int>(tile)));
-    homes_[shard.index()].push_back(allocate(tiers[tile], bytes));
-    add_home_usage(program_.shard(shard).role, tiers[tile], bytes);
+    const Role role = program_.shard(shard).role;
+    homes_[shard.index()].push_back(allocate_home(role, tiers[tile], bytes));
+    add_home_usage(role, tiers[tile], bytes);
   }
+}
+
+// What a store keeps in two places has both on one drive, the second behind the first.
+Region Layout::allocate_home(Role role, Tier tier, std::uint64_t bytes) {
+  if (tier != Tier::nvme || !is_versioned(policy_, role)) return allocate(tier, bytes);
+  add_usage("second version of the state", tier, bytes);
+  Region home = allocate(tier, 2 * align_up(bytes, limits_.io_alignment));
+  home.bytes = bytes;
+  return home;
 }
 
 // What forward keeps for backward needs a home only when something later than the next segment
@@ -302,6 +317,8 @@ int Layout::num_slots(SlotPurpose purpose, std::uint64_t bytes) const {
     case SlotPurpose::host_gradient:
     case SlotPurpose::host_contribution:
       return policy_.staging_slots;
+    case SlotPurpose::host_checkpoint:
+      return checkpoint_slots;
   }
   return 1;
 }
@@ -397,8 +414,14 @@ void Layout::reserve_transfer(Plan& plan) {
   if (bytes > 0) plan.transfer = fixed("load and save", Tier::host, memory_aligned(bytes));
 }
 
+void Layout::reserve_save_buffers(Plan& plan) {
+  if (plan.schedule(saving_schedule) == nullptr) return;
+  plan.save_buffers = fixed("checkpoint buffers", Tier::host, save_buffers_bytes(program_));
+}
+
 void Layout::finish(Plan& plan) {
   reserve_transfer(plan);
+  reserve_save_buffers(plan);
   plan.homes = std::move(homes_);
   for (const auto& [key, ring] : rings_) plan.pools.push_back(ring.pool());
   plan.usage = std::move(usage_);

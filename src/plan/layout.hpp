@@ -39,6 +39,7 @@ enum class SlotPurpose : std::uint8_t {
   host_contribution,
   host_activation,
   host_saved,
+  host_checkpoint,  // state on its way to a checkpoint that is in host memory for nothing else
 };
 
 // Equal slots taken round robin, with what each holds now.
@@ -100,6 +101,8 @@ class Layout {
   void place_kept(Role role, const Sequence& sequence, const std::map<int, Tier>& tier_of_block);
   void place_tiles(ShardId shard);
   void reserve_transfer(Plan& plan);
+  void reserve_save_buffers(Plan& plan);
+  Region allocate_home(Role role, Tier tier, std::uint64_t bytes);
   Region allocate(Tier tier, std::uint64_t bytes);
   std::uint8_t pick_drive(std::uint64_t bytes);
   int num_slots(SlotPurpose purpose, std::uint64_t bytes) const;

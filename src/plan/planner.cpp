@@ -5,6 +5,7 @@
 
 #include "plan/emitter.hpp"
 #include "plan/layout.hpp"
+#include "plan/saved_state.hpp"
 #include "strata/core/error.hpp"
 #include "strata/plan/plan.hpp"
 
@@ -38,6 +39,28 @@ void check_streamed(const Policy& policy) {
                                 policy.streamed_updates));
 }
 
+// A crash leaves what a commit made durable: a step's master and moments together, or none of them.
+void check_versioned(const Program& program, const Layout& layout, const Policy& policy) {
+  if (!policy.versioned_state) return;
+  if (policy.update_order == UpdateOrder::during_backward)
+    throw ConfigError(
+        "offload.versioned contradicts offload.update_order: during_backward: where one rank has "
+        "updated a tile, another may still be before its last commit. Set offload.update_order: "
+        "deferred");
+  for (const Shard& shard : program.shards) {
+    if (!is_optimizer_state(shard.role)) continue;
+    if (is_split(program, shard.id))
+      throw ConfigError(
+          "offload.versioned contradicts optimizer_master: split: half of such a master is the "
+          "working weight, which a versioned store does not keep. Set optimizer_master: fp32");
+    if (!layout.all_on(shard.id, Tier::nvme))
+      throw ConfigError(fmt::format(
+          "offload.versioned needs all of the master and of the moments on NVMe, where a crash "
+          "leaves them: not all of '{}' is. Set offload.master and offload.moments to nvme: 1",
+          shard.name));
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const Program& program, const TierLimits& limits, const Policy& policy) {
@@ -47,8 +70,11 @@ Plan make_plan(const Program& program, const TierLimits& limits, const Policy& p
   check_streamed(policy);
   Plan plan;
   Layout layout(program, limits, policy);
+  check_versioned(program, layout, policy);
   for (const Sequence& sequence : program.sequences)
     plan.schedules.push_back(Emitter(program, policy, layout, sequence).emit());
+  if (const Sequence* train = program.sequence("train"); train && policy.background_saves)
+    plan.schedules.push_back(Emitter(program, policy, layout, *train, Saving::yes).emit());
   layout.finish(plan);
   return plan;
 }

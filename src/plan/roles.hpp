@@ -11,6 +11,10 @@ constexpr bool outlives_steps(Role role) {
   return role == Role::weight || role == Role::master || role == Role::moment1 ||
          role == Role::moment2;
 }
+// What the optimizer keeps, and checkpoints hold: working weights are masters rounded.
+constexpr bool is_optimizer_state(Role role) {
+  return role == Role::master || role == Role::moment1 || role == Role::moment2;
+}
 // Cut into tiles that each have a home of their own.
 constexpr bool is_model_state(Role role) { return outlives_steps(role) || role == Role::gradient; }
 // Kept from forward to backward; homes are shared by what is not alive together.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/saved_state.hpp"
 #include "plan/verify_extents.hpp"
 #include "plan/verify_form.hpp"
 #include "plan/verify_order.hpp"
@@ -15,15 +16,20 @@ void complain(std::vector<Violation>& found, std::string what) {
   if (found.size() < 20) found.push_back({std::move(what)});
 }
 
-// One schedule for each sequence, and no other.
+// One schedule for each sequence, one more that saves where the policy asks for it, and no other.
 void check_sequences(const Program& program, const Plan& plan, std::vector<Violation>& found) {
-  for (const Sequence& sequence : program.sequences) {
-    const auto times = std::ranges::count(plan.schedules, sequence.name, &Schedule::name);
-    if (times != 1)
-      complain(found, fmt::format("has {} schedules of sequence '{}'", times, sequence.name));
-  }
+  const auto times = [&](std::string_view name) {
+    return std::ranges::count(plan.schedules, name, &Schedule::name);
+  };
+  for (const Sequence& sequence : program.sequences)
+    if (times(sequence.name) != 1)
+      complain(found, fmt::format("has {} schedules of sequence '{}'", times(sequence.name),
+                                  sequence.name));
+  const bool saves = plan.policy.background_saves && program.sequence("train") != nullptr;
+  if (times(saving_schedule) != (saves ? 1 : 0))
+    complain(found, fmt::format("has {} schedules that save", times(saving_schedule)));
   for (const Schedule& schedule : plan.schedules)
-    if (program.sequence(schedule.name) == nullptr)
+    if (sequence_of(program, schedule) == nullptr)
       complain(found, fmt::format("schedule '{}' has no sequence", schedule.name));
 }
 
@@ -31,7 +37,7 @@ void check_sequences(const Program& program, const Plan& plan, std::vector<Viola
 void check_step_end(const Program& program, const Plan& plan, const Schedule& schedule,
                     std::vector<Violation>& found) {
   const bool has_norm = std::ranges::any_of(
-      program.sequence(schedule.name)->segments,
+      sequence_of(program, schedule)->segments,
       [&](SegmentId id) { return program.segment(id).kind == SegmentKind::norm; });
   const bool is_plain = plan.policy.update_order == UpdateOrder::after_backward;
   const StepEnd right = has_norm && is_plain ? StepEnd::barrier : StepEnd::open;

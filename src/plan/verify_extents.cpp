@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "plan/roles.hpp"
+#include "plan/saved_state.hpp"
 #include "strata/core/bytes.hpp"
 
 namespace strata {
@@ -43,6 +43,7 @@ class ExtentCheck {
     check_homes();
     check_pools();
     check_transfer();
+    check_save_buffers();
     check_operands();
     if (!found_.empty()) return;
     check_overlaps();
@@ -95,11 +96,12 @@ class ExtentCheck {
       const std::int64_t bytes = program_.tile_bytes(shard.id, static_cast<int>(tile));
       if (homes[tile].bytes != static_cast<std::uint64_t>(bytes))
         complain(fmt::format("{} has {} bytes of {}", name, homes[tile].bytes, bytes));
-      check_bounds(padded(homes[tile]), name);
+      const Region whole = all_places(shard.role, homes[tile]);
+      check_bounds(whole, name);
       if (homes[tile].tier == Tier::nvme && homes[tile].offset % io_alignment() != 0)
         complain(fmt::format("{} is not aligned for direct I/O", name));
       if (is_model_state(shard.role))
-        extents_.push_back({padded(homes[tile]), name});
+        extents_.push_back({whole, name});
       else
         kept_.push_back(padded(homes[tile]));
     }
@@ -109,6 +111,12 @@ class ExtentCheck {
   Region padded(Region home) const {
     if (home.tier == Tier::nvme) home.bytes = align_up(home.bytes, io_alignment());
     return home;
+  }
+  // A versioned store has the second place of a tile behind the first.
+  Region all_places(Role role, const Region& home) const {
+    Region whole = padded(home);
+    if (home.tier == Tier::nvme && is_versioned(plan_.policy, role)) whole.bytes *= 2;
+    return whole;
   }
   std::uint64_t io_alignment() const {
     return std::max<std::uint64_t>(plan_.limits.io_alignment, 1);
@@ -138,6 +146,18 @@ class ExtentCheck {
     if (plan_.transfer.bytes == 0) return;
     check_bounds(plan_.transfer, "what loads and saves");
     extents_.push_back({plan_.transfer, "what loads and saves"});
+  }
+
+  void check_save_buffers() {
+    const Region& buffers = plan_.save_buffers;
+    const std::uint64_t least =
+        plan_.schedule(saving_schedule) == nullptr ? 0 : save_buffers_bytes(program_);
+    if (buffers.bytes < least || (least > 0 && buffers.tier != Tier::host))
+      complain(fmt::format("saves through {} bytes of tier {}: it takes {}", buffers.bytes,
+                           tier_name(buffers.tier), least));
+    if (buffers.bytes == 0) return;
+    check_bounds(buffers, "what saves in the background");
+    extents_.push_back({buffers, "what saves in the background"});
   }
 
   void check_operands() {

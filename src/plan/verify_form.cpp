@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "plan/roles.hpp"
+#include "plan/saved_state.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/program/step.hpp"
 
@@ -20,8 +20,8 @@ class FormCheck {
       : program_(program),
         plan_(plan),
         schedule_(schedule),
-        segments_(program.sequence(schedule.name)->segments.begin(),
-                  program.sequence(schedule.name)->segments.end()),
+        segments_(sequence_of(program, schedule)->segments.begin(),
+                  sequence_of(program, schedule)->segments.end()),
         found_(found) {
     std::set<ShardId> metrics;
     for (SegmentId id : segments_)
@@ -46,12 +46,14 @@ class FormCheck {
 
   bool has_segment(const Op& op) const {
     const bool needs_one = op.kind == OpKind::run || op.kind == OpKind::norm ||
-                           op.kind == OpKind::sum || op.kind == OpKind::update;
+                           op.kind == OpKind::sum || op.kind == OpKind::update ||
+                           op.kind == OpKind::save;
     if (!needs_one) return op.segment.value < std::ssize(program_.segments);
     if (!segments_.contains(op.segment)) return false;
     const SegmentKind kind = program_.segment(op.segment).kind;
     if (op.kind == OpKind::run) return is_model_segment(kind);
-    return kind == (op.kind == OpKind::update ? SegmentKind::update : SegmentKind::norm);
+    const bool updates = op.kind == OpKind::update || op.kind == OpKind::save;
+    return kind == (updates ? SegmentKind::update : SegmentKind::norm);
   }
 
   bool has_operands(const Op& op) const {
@@ -67,9 +69,10 @@ class FormCheck {
         return count == program_.segment(op.segment).uses.size() + 1;
       case OpKind::norm:
       case OpKind::sum:
-      case OpKind::save:
       case OpKind::commit:
         return count >= 1;
+      case OpKind::save:
+        return count == 1 || count == 2;
       case OpKind::report:
         return true;
       default:
@@ -132,6 +135,8 @@ class FormCheck {
         if (index == 0) return Access::read;
         return op.first_contribution ? Access::produce : Access::update;
       case OpKind::report:
+      case OpKind::save:
+      case OpKind::commit:
         return Access::read;
       default:
         return is_last ? Access::produce : Access::read;
@@ -251,9 +256,33 @@ class FormCheck {
         if (op.operands.back().what.content != Content::scalars)
           complain(op, "makes other than the norm's scalars");
         return;
+      case OpKind::save:
+        return check_saved(op);
+      case OpKind::commit:
+        for (const Operand& operand : op.operands)
+          if (operand.what.content == Content::value) check_whole_tile(op, operand);
+        return;
       default:
         return;
     }
+  }
+
+  // A tile of its segment's, and of a split master the weight's that the segment uses.
+  void check_saved(const Op& op) {
+    if (schedule_.name != saving_schedule) return complain(op, "saves, in a step that does not");
+    const Segment& update = program_.segment(op.segment);
+    const auto is_of = [&](const Operand& operand, const Use& use) {
+      return operand.what == TileRef{use.shard, use.tile, Content::value};
+    };
+    const TileRef& what = op.operands[0].what;
+    if (!std::ranges::any_of(update.uses,
+                             [&](const Use& use) { return is_of(op.operands[0], use); }) ||
+        !is_saved(program_, what.shard, what.tile))
+      return complain(op, "saves what is no part of this rank's state, or another update's");
+    const bool has_weight = op.operands.size() == 2;
+    if (has_weight != is_split(program_, what.shard) ||
+        (has_weight && !is_of(op.operands[1], *program_.use_of(update, Role::weight))))
+      complain(op, "does not save a master with its weight where that is half of it");
   }
 
   // A store moves whole tiles, from and to their homes.

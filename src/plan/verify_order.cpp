@@ -111,15 +111,14 @@ class OrderCheck {
   bool ordered(std::int64_t before, std::int64_t after) const {
     const Clock& start = started_[static_cast<std::size_t>(after)];
     if (completes_in_order(op(before).lane)) return start[lane_of(op(before))] >= before;
-    bool direct = false;
-    for_each_edge(after, [&](std::int64_t from) { direct |= from == before; });
-    if (direct) return true;
     const Clock& follow = followers_[static_cast<std::size_t>(before)];
     for (std::size_t lane = 0; lane < start.size(); ++lane) {
       if (follow[lane] != never && start[lane] >= follow[lane]) return true;
       if (follow[lane] == after) return true;
     }
-    return false;
+    bool direct = false;
+    for_each_edge(after, [&](std::int64_t from) { direct |= from == before; });
+    return direct;
   }
 
   struct Toucher {

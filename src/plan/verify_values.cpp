@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plan/roles.hpp"
+#include "plan/saved_state.hpp"
 #include "strata/core/bytes.hpp"
 
 namespace strata {
@@ -13,7 +13,7 @@ ValueReplay::ValueReplay(const Program& program, const Plan& plan, const Schedul
     : program_(program),
       plan_(plan),
       schedule_(schedule),
-      sequence_(*program.sequence(schedule.name)),
+      sequence_(*sequence_of(program, schedule)),
       found_(found) {}
 
 void ValueReplay::run(int steps) {
@@ -47,11 +47,13 @@ void ValueReplay::begin() {
 
 void ValueReplay::begin_step() {
   next_segment_ = 0;
-  norms_ = reports_ = 0;
+  norms_ = reports_ = commits_ = 0;
   for (auto& places : truths_)
     for (Truth& t : places) {
       t.contributions_added = 0;
       t.updated = false;
+      t.at_begin = t.value;
+      t.saved = 0;
     }
 }
 
@@ -83,6 +85,7 @@ void ValueReplay::end_step() {
     if (!truth(placed({gradient.shard, gradient.tile})).updated)
       complain(fmt::format("segment '{}' never runs", s.name));
   }
+  check_saves();
 }
 
 // A kernel may write before it has read all. Collectives may have their slice in the whole.
@@ -124,8 +127,9 @@ void ValueReplay::replay(const Op& op) {
     case OpKind::sum:
       return sum(op);
     case OpKind::save:
+      return save(op);
     case OpKind::commit:
-      return take(op);
+      return commit(op);
   }
 }
 
@@ -293,10 +297,6 @@ void ValueReplay::square(const Op& op) {
                              t.contributions_added, contributions_expected(gradient.what.shard)));
   t.squared = t.value;
   put(placed(sums.what), sums.region, t.squared);
-}
-
-void ValueReplay::take(const Op& op) {
-  for (const Operand& operand : op.operands) expect_current(op, operand);
 }
 
 void ValueReplay::norm(const Op& op) {

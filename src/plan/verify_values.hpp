@@ -35,6 +35,8 @@ class ValueReplay {
     int contributions_added = 0;
     Version squared = -1;  // gradient version of its partial sums
     bool updated = false;  // in this step
+    Version at_begin = 0;  // of the step
+    int saved = 0;         // in this step
   };
 
   void begin();
@@ -64,7 +66,11 @@ class ValueReplay {
   void gather_metrics(const Op& op);
   void reduce(const Op& op);
   void sum(const Op& op);
-  void take(const Op& op);  // save and commit: what they read is the newest
+  // Checkpoints.
+  void save(const Op& op);
+  void commit(const Op& op);
+  std::vector<TileRef> committed() const;
+  void check_saves();
   std::vector<TileRef> reported_of_ranks() const;
   void check_collective(const Op& op, const Operand& slice, const Operand& whole, Tier tier);
   void check_extent(const Op& op, const TileRef& slice, const TileRef& whole);
@@ -131,7 +137,7 @@ class ValueReplay {
   Version own_sum_ = 0, rank_sums_ = 0, rank_metrics_ = 0;
   std::size_t next_segment_ = 0;  // of the model segments of the sequence, in order
   std::vector<SegmentId> model_segments_;
-  int norms_expected_ = 0, norms_ = 0, reports_ = 0;  // in a step
+  int norms_expected_ = 0, norms_ = 0, reports_ = 0, commits_ = 0;  // in a step
   std::map<ShardId, int> contributions_;              // to each gradient in a step
 };
 

@@ -176,6 +176,7 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
       save(op, bound);
       break;
     case OpKind::commit:
+      ensure(parts_.committer != nullptr);
       parts_.committer->commit(*step.args, scalars_of(bound.views.back()).apply != 0);
       break;
   }
@@ -289,6 +290,7 @@ void OpRunner::update(const Op& op, const BoundOp& bound, StepState& step) {
 }
 
 void OpRunner::save(const Op& op, const BoundOp& bound) {
+  ensure(parts_.sink != nullptr);
   const auto bytes = [](const TensorView& view) {
     return std::span<const std::byte>(view.as<std::byte>(), static_cast<std::size_t>(view.bytes()));
   };

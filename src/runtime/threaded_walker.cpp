@@ -46,6 +46,17 @@ struct LongestWait {
   Lane late = Lane::compute;
 };
 
+// All but that of checkpoints, which many plans do without.
+std::vector<std::size_t> walked_lanes(const Plan& plan) {
+  constexpr auto save = static_cast<std::size_t>(Lane::save);
+  const bool saves = std::ranges::any_of(
+      plan.schedules, [&](const Schedule& schedule) { return !schedule.lanes[save].empty(); });
+  std::vector<std::size_t> lanes;
+  for (std::size_t lane = 0; lane < num_lanes; ++lane)
+    if (lane != save || saves) lanes.push_back(lane);
+  return lanes;
+}
+
 class ThreadedWalker final : public LaneWalker {
  public:
   ThreadedWalker(const Plan& plan, OpRunner& runner, const ExecutorOptions& options)
@@ -53,6 +64,7 @@ class ThreadedWalker final : public LaneWalker {
         runner_(runner),
         on_lane_start_(options.on_lane_start),
         after_op_(options.after_op),
+        lanes_(walked_lanes(plan)),
         stream_lanes_(make_stream_lanes(plan, runner)) {
     for (const Schedule& schedule : plan.schedules) {
       report_ops_.push_back(report_op(schedule));
@@ -65,8 +77,7 @@ class ThreadedWalker final : public LaneWalker {
       }
     }
     try {
-      for (std::size_t lane = 0; lane < num_lanes; ++lane)
-        threads_.emplace_back([this, lane] { walk(lane); });
+      for (const std::size_t lane : lanes_) threads_.emplace_back([this, lane] { walk(lane); });
       for (const auto& lane : stream_lanes_)
         if (lane != nullptr) completions_.emplace_back([this, &lane] { complete(*lane); });
     } catch (...) {  // The system has no thread left: those that run must end first.
@@ -85,7 +96,7 @@ class ThreadedWalker final : public LaneWalker {
     rethrow_failure();
     // A lane's end counts like an op: else one with nothing to do in several steps might fall
     // behind by more than are kept, and take a later step for its own.
-    step.ops_left += num_lanes;
+    step.ops_left += std::ssize(lanes_);
     const std::uint64_t number = submitted_.load();
     steps_[number % steps_kept].store(&step);
     submitted_.store(number + 1);
@@ -395,9 +406,10 @@ class ThreadedWalker final : public LaneWalker {
   OpRunner& runner_;
   const std::function<void(Lane)> on_lane_start_;
   const std::function<void(const Op&, std::int64_t)> after_op_;
+  const std::vector<std::size_t> lanes_;                         // each has a thread
+  const std::vector<std::unique_ptr<StreamLane>> stream_lanes_;  // by lane; may be null
   std::vector<std::vector<OpTrack>> tracks_;                     // [schedule][op]
   std::vector<OpId> report_ops_;                                 // [schedule]
-  const std::vector<std::unique_ptr<StreamLane>> stream_lanes_;  // by lane; may be null
   std::array<std::atomic<StepState*>, steps_kept> steps_{};
   std::atomic<std::uint64_t> submitted_{0};
   std::array<LaneClock, num_lanes> lane_clocks_;

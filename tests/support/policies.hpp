@@ -36,6 +36,24 @@ inline Policy random_schedule(std::uint64_t seed) {
   return policy;
 }
 
+// A random schedule, and the same one saved from.
+inline Policy random_saving(std::uint64_t seed) {
+  Policy policy = random_schedule(seed);
+  policy.background_saves = true;
+  return policy;
+}
+
+// A random schedule whose every step is committed; every other one is saved from too.
+inline Policy random_versioned(std::uint64_t seed) {
+  Policy policy = random_schedule(seed);
+  for (const Role role : {Role::master, Role::moment1, Role::moment2})
+    policy.fractions[static_cast<std::size_t>(role)] = {0, 0, 1};
+  policy.update_order = seed % 3 == 0 ? UpdateOrder::after_backward : UpdateOrder::deferred;
+  policy.versioned_state = true;
+  policy.background_saves = seed % 2 == 0;
+  return policy;
+}
+
 inline Policy all_on(Tier tier) {
   Policy policy;
   for (TierFractions& f : policy.fractions)

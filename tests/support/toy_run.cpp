@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "strata/kernels/kernels.hpp"
 #include "strata/runtime/nvme_tiles.hpp"
 #include "support/toy_data.hpp"
@@ -17,6 +19,8 @@ ToyRank::ToyRank(const Program& program, const Plan& plan, IoEngine* engine, Com
   ExecutorParts parts{device_.get(),  &memory_, store_.get(), kernels_.get(),
                       kernels_.get(), &model_,  &optimizer_};
   parts.comm = comm;
+  parts.sink = this;
+  parts.committer = this;
   executor_.emplace(program, plan, parts, options);
 }
 
@@ -46,10 +50,11 @@ void ToyRank::initialise(const Shard& shard, int tile) {
 Trajectory ToyRank::train(const ToyRunOptions& options) {
   std::array<ToyStep, 3> steps;
   Trajectory t;
+  checkpoints_ = options.checkpoints;
   for (int step = 0; step < options.steps; ++step) {
     ToyStep& input = steps[static_cast<std::size_t>(step % 3)];
     input.fill(program_, step, options);
-    executor_->submit("train", input.args());
+    executor_->submit(begin_step(step, checkpoints_), input.args());
     const StepResult result = executor_->wait_result();
     t.losses.push_back(result.loss);
     t.norms.push_back(result.grad_norm);
@@ -60,6 +65,37 @@ Trajectory ToyRank::train(const ToyRunOptions& options) {
   executor_->drain();
   t.weights = weights();
   return t;
+}
+
+std::string_view ToyRank::begin_step(int step, const ToyCheckpoints& checkpoints) {
+  if (checkpoints.every == 0 || step % checkpoints.every != 0) return "train";
+  executor_->drain();
+  if (checkpoints.before_saving) checkpoints.before_saving(*this);
+  return "train_save";
+}
+
+void ToyRank::save(ShardId shard, int tile, std::span<const std::byte> bytes,
+                   std::span<const std::byte> weight) {
+  if (checkpoints_.on_save) checkpoints_.on_save(shard, tile, bytes, weight);
+}
+
+void ToyRank::commit(const StepArgs& args, bool applied) {
+  if (checkpoints_.on_commit) checkpoints_.on_commit(*this, args, applied);
+}
+
+std::vector<std::byte> ToyRank::tile(ShardId shard, int tile) {
+  const auto bytes = state_->read(shard, tile);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<std::byte> ToyRank::stored_tile(ShardId shard, int tile) {
+  const int index = NvmeTiles(program_, plan_).index(shard, tile);
+  const std::uint64_t padded = store_->padded_bytes(index);
+  const std::unique_ptr<void, decltype(&std::free)> memory(
+      std::aligned_alloc(store_->alignment(), padded), &std::free);
+  const std::span bytes(static_cast<std::byte*>(memory.get()), padded);
+  store_->transfer(IoOp::read, index, bytes);
+  return {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(store_->tile(index).bytes)};
 }
 
 void ToyRank::evaluate(std::int64_t step, const ToyRunOptions& options, Trajectory& trajectory) {

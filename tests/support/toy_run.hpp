@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "strata/io/io_engine.hpp"
@@ -25,17 +28,31 @@ struct Trajectory {
   bool operator==(const Trajectory&) const = default;
 };
 
+class ToyRank;
+
+// What the run is told of its checkpoints.
+struct ToyCheckpoints {
+  int every = 0;  // a step that saves after so many, beginning with the first; 0: none
+  // All is drained, and the next step is the one that saves.
+  std::function<void(ToyRank&)> before_saving = {};
+  std::function<void(ShardId, int tile, std::span<const std::byte> bytes,
+                     std::span<const std::byte> weight)>
+      on_save = {};
+  std::function<void(ToyRank&, const StepArgs&, bool applied)> on_commit = {};
+};
+
 struct ToyRunOptions {
   int steps = 20;
   float max_grad_norm = 0.5f;
   int evaluate_every = 7;
   int evaluations = 1;  // in a row
   ExecutorOptions executor = {};
+  ToyCheckpoints checkpoints = {};
 };
 
 // One rank: its memory, its tiles at their first values, and its executor. `engine` serves the NVMe
 // tier, every read verified; null when the plan uses none. `comm` may be null for one rank.
-class ToyRank {
+class ToyRank final : public StateSink, public StateCommitter {
  public:
   ToyRank(const Program& program, const Plan& plan, IoEngine* engine, Communicator* comm,
           const ExecutorOptions& options);
@@ -43,8 +60,16 @@ class ToyRank {
   Executor& executor() { return *executor_; }
   void end() { executor_.reset(); }
   Trajectory train(const ToyRunOptions& options);
+  // A tile as it stands at its home. All must be drained.
+  std::vector<std::byte> tile(ShardId shard, int tile);
+  // A tile whose home is on NVMe, from the store: while nothing writes it.
+  std::vector<std::byte> stored_tile(ShardId shard, int tile);
 
  private:
+  void save(ShardId shard, int tile, std::span<const std::byte> bytes,
+            std::span<const std::byte> weight) override;
+  void commit(const StepArgs& args, bool applied) override;
+  std::string_view begin_step(int step, const ToyCheckpoints& checkpoints);
   void make_store(IoEngine& engine);
   void initialise();
   void initialise(const Shard& shard, int tile);
@@ -61,6 +86,7 @@ class ToyRank {
   ToyModel model_;
   ToyOptimizer optimizer_;
   std::optional<StateAccess> state_;
+  ToyCheckpoints checkpoints_;
   std::optional<Executor> executor_;  // last: its threads use the rest
 };
 
