@@ -40,6 +40,7 @@ class CudaApi {
   // All but its peers.
   virtual CudaStatus device_facts(int ordinal, CudaDeviceFacts& facts) = 0;
   virtual CudaStatus set_device(int ordinal) = 0;  // of the calling thread, as all below
+  virtual CudaStatus synchronize() = 0;            // all its streams
   virtual CudaStatus memory_info(std::uint64_t& free_bytes, std::uint64_t& total_bytes) = 0;
   virtual CudaStatus can_access_peer(int ordinal, int peer, bool& can) = 0;
   virtual CudaStatus has_native_atomics(int ordinal, int peer, bool& has) = 0;

@@ -49,7 +49,7 @@ class CudaDevice final : public Device {
 
   std::unique_ptr<Stream> make_stream(std::string_view name) override {
     use_on_this_thread();
-    return std::make_unique<CudaStream>(api_, name);
+    return std::make_unique<CudaStream>(api_, facts_.ordinal, name);
   }
   std::unique_ptr<Event> make_event() override {
     use_on_this_thread();
@@ -73,7 +73,7 @@ class CudaDevice final : public Device {
 
   Slab allocate_pinned(std::uint64_t bytes) override {
     use_on_this_thread();
-    return allocate_pinned_memory(api_, bytes, options_.place_pinned);
+    return allocate_pinned_memory(api_, facts_.ordinal, bytes, options_.place_pinned);
   }
 
   void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,

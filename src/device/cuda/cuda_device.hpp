@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "device/cuda/cuda_api.hpp"
+#include "cuda_api.hpp"
 #include "strata/device/device.hpp"
 
 namespace strata {

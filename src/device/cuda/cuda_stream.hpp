@@ -30,8 +30,8 @@ class CudaEvent final : public Event {
 
 class CudaStream final : public Stream {
  public:
-  CudaStream(CudaApi& api, std::string_view name)
-      : api_(api), name_(name), stream_(api), staging_(api) {}
+  CudaStream(CudaApi& api, int ordinal, std::string_view name)
+      : api_(api), name_(name), stream_(api), staging_(api, ordinal) {}
 
   void record(Event& event) override {
     check(api_, api_.event_record(handle_of(event), stream_.get()), "cudaEventRecord");

@@ -11,8 +11,10 @@
 
 namespace strata {
 
-// `place` may be empty. Throws OutOfMemory, or CudaError when it cannot be registered.
-Slab allocate_pinned_memory(CudaApi& api, std::uint64_t bytes,
+// Of the calling thread's device, which is `ordinal`. `place` may be empty. Copies that a failure
+// has left behind are over before the memory is gone. Throws OutOfMemory, or CudaError when it
+// cannot be registered.
+Slab allocate_pinned_memory(CudaApi& api, int ordinal, std::uint64_t bytes,
                             const std::function<void(std::span<std::byte>)>& place);
 
 }  // namespace strata

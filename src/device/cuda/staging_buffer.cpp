@@ -38,7 +38,8 @@ void StagingBuffer::to_host(std::byte* target, const std::byte* source, std::uin
 
 // The one that was given to the stream longest ago.
 std::size_t StagingBuffer::next_piece() {
-  if (memory_.bytes() == 0) memory_ = allocate_pinned_memory(api_, num_pieces * piece_bytes, {});
+  if (memory_.bytes() == 0)
+    memory_ = allocate_pinned_memory(api_, ordinal_, num_pieces * piece_bytes, {});
   const std::size_t index = next_++ % num_pieces;
   std::optional<Piece>& piece = pieces_[index];
   if (!piece) piece.emplace(api_);

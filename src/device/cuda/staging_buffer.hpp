@@ -13,7 +13,7 @@ namespace strata {
 
 class StagingBuffer {
  public:
-  explicit StagingBuffer(CudaApi& api) : api_(api) {}
+  StagingBuffer(CudaApi& api, int ordinal) : api_(api), ordinal_(ordinal) {}
 
   // The source may be changed on return. Waits only when all pieces are on their way.
   void to_device(std::byte* target, const std::byte* source, std::uint64_t bytes,
@@ -35,6 +35,7 @@ class StagingBuffer {
             CudaStreamHandle stream);
 
   CudaApi& api_;
+  const int ordinal_;
   Slab memory_;
   std::array<std::optional<Piece>, num_pieces> pieces_;
   std::size_t next_ = 0;

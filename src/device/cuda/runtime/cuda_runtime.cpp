@@ -75,6 +75,7 @@ class CudaRuntime final : public CudaApi {
     return CudaStatus::success;
   }
   CudaStatus set_device(int ordinal) override { return status_of(cudaSetDevice(ordinal)); }
+  CudaStatus synchronize() override { return status_of(cudaDeviceSynchronize()); }
   CudaStatus memory_info(std::uint64_t& free_bytes, std::uint64_t& total_bytes) override {
     std::size_t free = 0, total = 0;
     const cudaError_t error = cudaMemGetInfo(&free, &total);
