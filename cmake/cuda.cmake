@@ -39,5 +39,6 @@ set_target_properties(CUDA::cudart_static PROPERTIES INTERFACE_SYSTEM_INCLUDE_DI
 file(GLOB_RECURSE STRATA_CUDA_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 if(STRATA_CUDA_SOURCES)
   set(STRATA_CUDA_KERNELS kernels/cuda)
-  set(STRATA_CUDA_LIBRARIES CUDA::cudart_static CUDA::cublasLt)
+  # cuBLASLt is a shared library of the toolkit: only who calls it shall need it to start.
+  set(STRATA_CUDA_LIBRARIES CUDA::cudart_static -Wl,--push-state,--as-needed CUDA::cublasLt -Wl,--pop-state)
 endif()

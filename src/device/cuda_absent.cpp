@@ -11,7 +11,10 @@ std::unique_ptr<Device> make_cuda_device(int, const CudaDeviceOptions&) {
 }
 
 CudaInventory read_cuda_devices() {
-  return {.is_built = false, .failure = "this build of Strata has no CUDA back end"};
+  CudaInventory inventory;
+  inventory.is_built = false;
+  inventory.failure = "this build of Strata has no CUDA back end";
+  return inventory;
 }
 
 }  // namespace strata

@@ -16,7 +16,7 @@ TEST(DoctorOfCuda, ShowsVersionsAndDevices) {
   EXPECT_EQ(finding.health, Health::ok) << finding.advice;
   EXPECT_EQ(finding.facts,
             "built for 13.0; driver's 13.0; device 0: NVIDIA H100 80GB HBM3 at 0000:41:00.0, "
-            "compute 9.0, 80 GiB, 132 multiprocessors, node 0");
+            "compute 9.0, 80.0 GiB, 132 multiprocessors, node 0");
 }
 
 TEST(DoctorOfCuda, ShowsWhatADeviceReachesAndOverWhat) {

@@ -138,7 +138,8 @@ class CudaRuntime final : public CudaApi {
   }
   CudaStatus release(void* data) override { return status_of(cudaFree(data)); }
   CudaStatus register_host(void* data, std::uint64_t bytes) override {
-    return status_of(cudaHostRegister(data, bytes, cudaHostRegisterPortable));
+    return status_of(
+        cudaHostRegister(data, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped));
   }
   CudaStatus unregister_host(void* data) override { return status_of(cudaHostUnregister(data)); }
   CudaStatus pointer_kind(const void* data, CudaPointer& kind) override {
