@@ -2,6 +2,7 @@
 // Failures of the CUDA runtime as errors: the call, the error's name and text, the device, and what
 // was being done.
 
+#include <concepts>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,12 @@ std::string cuda_failure(CudaApi& api, CudaStatus status, std::string_view call)
 // check(api, api.stream_create(stream), "cudaStreamCreateWithFlags");
 inline void check(CudaApi& api, CudaStatus status, std::string_view call) {
   if (status != CudaStatus::success) throw CudaError(cuda_failure(api, status, call), status);
+}
+
+// The same, where the call has to be described: nothing is allocated while all goes well.
+template <std::invocable Describe>
+void check(CudaApi& api, CudaStatus status, const Describe& describe) {
+  if (status != CudaStatus::success) throw CudaError(cuda_failure(api, status, describe()), status);
 }
 
 }  // namespace strata

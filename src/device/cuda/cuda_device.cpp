@@ -42,7 +42,8 @@ class CudaDevice final : public Device {
   DeviceInfo info() const override { return {facts_.name, free_bytes_at_start_, facts_.numa_node}; }
   Completion completion() const override { return Completion::on_stream; }
   void use_on_this_thread() override {
-    check(api_, api_.set_device(facts_.ordinal), fmt::format("cudaSetDevice({})", facts_.ordinal));
+    check(api_, api_.set_device(facts_.ordinal),
+          [&] { return fmt::format("cudaSetDevice({})", facts_.ordinal); });
   }
   void begin_range(const char* name) override { api_.push_range(name); }
   void end_range() override { api_.pop_range(); }
@@ -83,15 +84,17 @@ class CudaDevice final : public Device {
       return own.staging().to_device(target, source, bytes, own.native());
     if (kind == CopyKind::device_to_host && !is_pinned(target))
       return own.staging().to_host(target, source, bytes, own.native());
-    check(api_, api_.copy(target, source, bytes, copy_of(kind), own.native()),
-          fmt::format("cudaMemcpyAsync of {} {} on stream {}", format_bytes(bytes), direction(kind),
-                      own.name()));
+    check(api_, api_.copy(target, source, bytes, copy_of(kind), own.native()), [&] {
+      return fmt::format("cudaMemcpyAsync of {} {} on stream {}", format_bytes(bytes),
+                         direction(kind), own.name());
+    });
   }
 
   void fill(std::byte* target, std::uint64_t bytes, std::byte value, Stream& stream) override {
     auto& own = static_cast<CudaStream&>(stream);
-    check(api_, api_.fill(target, std::to_integer<std::uint8_t>(value), bytes, own.native()),
-          fmt::format("cudaMemsetAsync of {} on stream {}", format_bytes(bytes), own.name()));
+    check(api_, api_.fill(target, std::to_integer<std::uint8_t>(value), bytes, own.native()), [&] {
+      return fmt::format("cudaMemsetAsync of {} on stream {}", format_bytes(bytes), own.name());
+    });
   }
 
  private:
