@@ -170,8 +170,9 @@ class ThreadedWalker final : public LaneWalker {
   }
 
   void carry_out(OpTrack& track, StepState& step) {
-    await_edges(track, step);
+    // First: until then the lane's times are those of its stream's thread.
     if (StreamLane* const lane = stream_lane(*track.op)) lane->await_idle();
+    await_edges(track, step);
     if (!failed_) issue(track, step);
   }
 
