@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "strata/core/error.hpp"
-#include "strata/device/device.hpp"
 #include "strata/io/io_engine.hpp"
 #include "strata/io/store/drive_owner.hpp"
 
@@ -61,7 +60,8 @@ void read_hardware(DoctorFacts& facts) {
   }
   facts.host = read_host_facts();
   facts.gpus = read_gpus();
-  facts.num_usable_gpus = num_cuda_devices();
+  facts.cuda = read_cuda_devices();
+  facts.num_usable_gpus = static_cast<int>(facts.cuda.devices.size());
 }
 
 }  // namespace

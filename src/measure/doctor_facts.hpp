@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/device/cuda_devices.hpp"
 #include "strata/measure/doctor.hpp"
 #include "strata/topology/drive.hpp"
 #include "strata/topology/gpu.hpp"
@@ -34,6 +35,7 @@ struct DoctorFacts {
   std::string topology_failure;
   UringTrial uring;
   GpuInventory gpus;
+  CudaInventory cuda;
   int num_usable_gpus = 0;  // by this build
   std::optional<std::string> omp_num_threads;
   std::vector<DirectoryFacts> drives;
