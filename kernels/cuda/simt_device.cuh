@@ -1,0 +1,204 @@
+#pragma once
+// simt.hpp on the GPU: thin names for CUDA's own things. Included by simt.hpp alone.
+
+#include <cuda_bf16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "strata/core/tensor_view.hpp"
+
+#define STRATA_KERNEL(threads) __global__ void __launch_bounds__(threads)
+#define STRATA_DEVICE __device__ __forceinline__
+#define STRATA_PARAMETER const __grid_constant__
+
+namespace strata::cuda {
+
+inline constexpr unsigned whole_warp = 0xffffffffu;
+
+STRATA_DEVICE int thread_index() { return static_cast<int>(threadIdx.x); }
+STRATA_DEVICE int block_threads() { return static_cast<int>(blockDim.x); }
+STRATA_DEVICE std::int64_t block_x() { return blockIdx.x; }
+STRATA_DEVICE std::int64_t block_y() { return blockIdx.y; }
+STRATA_DEVICE std::int64_t grid_x() { return gridDim.x; }
+STRATA_DEVICE int lane_index() { return static_cast<int>(threadIdx.x % 32); }
+STRATA_DEVICE int warp_index() { return static_cast<int>(threadIdx.x / 32); }
+
+STRATA_DEVICE void sync_threads() { __syncthreads(); }
+STRATA_DEVICE void sync_warp() { __syncwarp(); }
+template <class T>
+STRATA_DEVICE T shuffle_xor(T value, int mask) {
+  return __shfl_xor_sync(whole_warp, value, mask);
+}
+template <class T>
+STRATA_DEVICE T shuffle_down(T value, int by) {
+  return __shfl_down_sync(whole_warp, value, by);
+}
+template <class T>
+STRATA_DEVICE T shuffle(T value, int lane) {
+  return __shfl_sync(whole_warp, value, lane);
+}
+STRATA_DEVICE std::uint32_t ballot(bool flag) { return __ballot_sync(whole_warp, flag); }
+
+// --- Memory
+
+template <class T, int n>
+struct Group {
+  T values[n];
+  __host__ __device__ T& operator[](int i) { return values[i]; }
+  __host__ __device__ const T& operator[](int i) const { return values[i]; }
+};
+
+// The widest register of at most 16 bytes that divides an access.
+template <int bytes>
+using Word = std::conditional_t<
+    bytes % 16 == 0, uint4,
+    std::conditional_t<
+        bytes % 8 == 0, uint2,
+        std::conditional_t<bytes % 4 == 0, std::uint32_t,
+                           std::conditional_t<bytes % 2 == 0, std::uint16_t, std::uint8_t>>>>;
+
+template <class T, int n>
+union GroupWords {
+  static constexpr int bytes = n * static_cast<int>(sizeof(T));
+  using Part = Word<bytes>;
+  static constexpr int num_parts = bytes / static_cast<int>(sizeof(Part));
+  __device__ GroupWords() {}
+  Group<T, n> group;
+  Part parts[num_parts];
+};
+
+template <int n, class T>
+STRATA_DEVICE Group<std::remove_const_t<T>, n> load_words(const T* from) {
+  GroupWords<std::remove_const_t<T>, n> words;
+  using Part = typename GroupWords<std::remove_const_t<T>, n>::Part;
+#pragma unroll
+  for (int i = 0; i < words.num_parts; ++i) words.parts[i] = reinterpret_cast<const Part*>(from)[i];
+  return words.group;
+}
+
+template <class T, int n>
+STRATA_DEVICE void store_words(T* to, const Group<T, n>& group) {
+  GroupWords<T, n> words;
+  words.group = group;
+#pragma unroll
+  for (int i = 0; i < words.num_parts; ++i)
+    reinterpret_cast<typename GroupWords<T, n>::Part*>(to)[i] = words.parts[i];
+}
+
+template <class T>
+class Global {
+ public:
+  using Value = std::remove_const_t<T>;
+  Global() = default;
+  Global(T* data, std::int64_t) : data_(data) {}
+  explicit Global(const TensorView& view) : data_(view.as<T>()) {}
+
+  STRATA_DEVICE bool empty() const { return data_ == nullptr; }
+  STRATA_DEVICE Value load(std::int64_t i) const { return data_[i]; }
+  STRATA_DEVICE void store(std::int64_t i, Value value) const { data_[i] = value; }
+  template <int n>
+  STRATA_DEVICE Group<Value, n> load_group(std::int64_t i) const {
+    return load_words<n>(data_ + i);
+  }
+  template <int n>
+  STRATA_DEVICE void store_group(std::int64_t i, const Group<Value, n>& group) const {
+    store_words(data_ + i, group);
+  }
+  STRATA_DEVICE void atomic_add(std::int64_t i, Value value) const { atomicAdd(data_ + i, value); }
+  STRATA_DEVICE void atomic_min(std::int64_t i, Value value) const { atomicMin(data_ + i, value); }
+  STRATA_DEVICE T* address(std::int64_t i) const { return data_ + i; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+// The block's shared memory, sized by the launch.
+STRATA_DEVICE std::byte* shared_memory() {
+  extern __shared__ uint4 strata_shared_memory[];
+  return reinterpret_cast<std::byte*>(strata_shared_memory);
+}
+
+template <class T>
+class Shared {
+ public:
+  STRATA_DEVICE Shared(std::int64_t byte_offset, std::int64_t)
+      : data_(reinterpret_cast<T*>(shared_memory() + byte_offset)) {}
+
+  STRATA_DEVICE T load(int i) const { return data_[i]; }
+  STRATA_DEVICE void store(int i, T value) const { data_[i] = value; }
+  template <int n>
+  STRATA_DEVICE Group<T, n> load_group(int i) const {
+    return load_words<n>(data_ + i);
+  }
+  template <int n>
+  STRATA_DEVICE void store_group(int i, const Group<T, n>& group) const {
+    store_words(data_ + i, group);
+  }
+  STRATA_DEVICE std::uint32_t shared_address(int i) const {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(data_ + i));
+  }
+
+ private:
+  T* data_;
+};
+
+template <class T>
+STRATA_DEVICE void copy_async16(const Shared<T>& to, int i, const Global<const T>& from,
+                                std::int64_t j) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(to.shared_address(i)),
+               "l"(from.address(j)));
+}
+STRATA_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;\n"); }
+template <int pending_groups>
+STRATA_DEVICE void wait_copies() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(pending_groups) : "memory");
+}
+
+// --- Matrix fragments
+
+using Fragment4 = Group<std::uint32_t, 4>;
+using Fragment2 = Group<std::uint32_t, 2>;
+using Sums4 = Group<float, 4>;
+
+STRATA_DEVICE Fragment4 load_matrices(const Shared<bfloat16>& from, int i) {
+  Fragment4 m;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+               : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+               : "r"(from.shared_address(i))
+               : "memory");
+  return m;
+}
+STRATA_DEVICE Fragment4 load_matrices_transposed(const Shared<bfloat16>& from, int i) {
+  Fragment4 m;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
+               : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+               : "r"(from.shared_address(i))
+               : "memory");
+  return m;
+}
+STRATA_DEVICE void multiply_add(Sums4& c, const Fragment4& a, const Fragment2& b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// --- Numbers
+
+// To nearest even, by the one instruction that there is for it.
+STRATA_DEVICE bfloat16 narrow(float value) {
+  return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
+}
+STRATA_DEVICE std::uint32_t pack2(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return __builtin_bit_cast(std::uint32_t, pair);
+}
+STRATA_DEVICE float exp2_fast(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+}  // namespace strata::cuda
