@@ -6,6 +6,7 @@
 //   STRATA_KERNEL(threads)   begins a kernel of at most so many threads a block
 //   STRATA_DEVICE            begins a function that kernels call
 //   STRATA_PARAMETER         a kernel's parameter that is indexed: not copied to each thread
+//   STRATA_UNROLL            before a loop whose steps are to be written out
 //   thread_index() block_threads() block_x() block_y() grid_x() lane_index() warp_index()
 //   sync_threads() sync_warp()
 //   shuffle_xor(v, mask) shuffle_down(v, by) shuffle(v, lane)        whole warps only

@@ -8,8 +8,9 @@
 
 #include "strata/core/tensor_view.hpp"
 
-#define STRATA_KERNEL(threads) __global__ void __launch_bounds__(threads)
+#define STRATA_KERNEL(threads) inline __global__ void __launch_bounds__(threads)
 #define STRATA_DEVICE __device__ __forceinline__
+#define STRATA_UNROLL _Pragma("unroll")
 #define STRATA_PARAMETER const __grid_constant__
 
 namespace strata::cuda {
@@ -72,7 +73,7 @@ template <int n, class T>
 STRATA_DEVICE Group<std::remove_const_t<T>, n> load_words(const T* from) {
   GroupWords<std::remove_const_t<T>, n> words;
   using Part = typename GroupWords<std::remove_const_t<T>, n>::Part;
-#pragma unroll
+  STRATA_UNROLL
   for (int i = 0; i < words.num_parts; ++i) words.parts[i] = reinterpret_cast<const Part*>(from)[i];
   return words.group;
 }
@@ -81,7 +82,7 @@ template <class T, int n>
 STRATA_DEVICE void store_words(T* to, const Group<T, n>& group) {
   GroupWords<T, n> words;
   words.group = group;
-#pragma unroll
+  STRATA_UNROLL
   for (int i = 0; i < words.num_parts; ++i)
     reinterpret_cast<typename GroupWords<T, n>::Part*>(to)[i] = words.parts[i];
 }
@@ -192,8 +193,9 @@ STRATA_DEVICE bfloat16 narrow(float value) {
   return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
 }
 STRATA_DEVICE std::uint32_t pack2(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return __builtin_bit_cast(std::uint32_t, pair);
+  std::uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
 }
 STRATA_DEVICE float exp2_fast(float x) {
   float result;

@@ -11,8 +11,9 @@
 #include "simt/matrix_unit.hpp"
 #include "strata/core/tensor_view.hpp"
 
-#define STRATA_KERNEL(threads) void
+#define STRATA_KERNEL(threads) inline void
 #define STRATA_DEVICE inline
+#define STRATA_UNROLL
 #define STRATA_PARAMETER const
 
 namespace strata::cuda {
@@ -112,7 +113,7 @@ class Global {
   }
   template <int n>
   void store_group(std::int64_t i, const Group<Value, n>& group) const {
-    std::memcpy(touched(i, n, simt::Touch::write), &group, sizeof group);
+    std::memcpy(static_cast<void*>(touched(i, n, simt::Touch::write)), &group, sizeof group);
   }
   void atomic_add(std::int64_t i, Value value) const {
     *touched(i, 1, simt::Touch::atomic) += value;
@@ -151,7 +152,7 @@ class Shared {
   }
   template <int n>
   void store_group(int i, const Group<T, n>& group) const {
-    std::memcpy(touched(i, n, simt::Touch::write), &group, sizeof group);
+    std::memcpy(static_cast<void*>(touched(i, n, simt::Touch::write)), &group, sizeof group);
   }
   T* touched(int i, int n, simt::Touch how) const {
     T* data = reinterpret_cast<T*>(emulator().shared_memory() + offset_);

@@ -1,0 +1,111 @@
+#include "simt/emulated_kernels.hpp"
+
+#include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/sums.cuh"
+#include "kernels/cuda/update.cuh"
+#include "kernels/ref/ref_ops.hpp"
+#include "simt/emulator.hpp"
+
+namespace strata::simt {
+namespace {
+
+class EmulatedKernels final : public Kernels {
+ public:
+  explicit EmulatedKernels(std::uint64_t seed) : emulator_(seed) {}
+  std::string_view name() const override { return "emulated cuda"; }
+
+  void embedding_forward(TensorView tokens_t, TensorView table_vh, TensorView out_th,
+                         Stream&) override {
+    ref::embedding_forward(tokens_t, table_vh, out_th);
+  }
+  void embedding_backward(TensorView tokens_t, TensorView dout_th, TensorView dtable_vh,
+                          std::span<std::byte>, Stream&) override {
+    ref::embedding_backward(tokens_t, dout_th, dtable_vh);
+  }
+  std::uint64_t embedding_scratch_bytes(std::int64_t, std::int64_t, std::int64_t) const override {
+    return 0;
+  }
+
+  void rmsnorm_forward(TensorView x_th, TensorView w_h, float epsilon, TensorView y_th,
+                       TensorView rstd_t, Stream&) override {
+    ref::rmsnorm_forward(x_th, w_h, static_cast<double>(epsilon), y_th, rstd_t);
+  }
+  void rmsnorm_backward(TensorView dy_th, TensorView x_th, TensorView w_h, TensorView rstd_t,
+                        TensorView dx_th, Accumulate accumulate_dx, TensorView dw_h,
+                        std::span<std::byte>, Stream&) override {
+    ref::rmsnorm_backward(dy_th, x_th, w_h, rstd_t, dx_th, accumulate_dx, dw_h);
+  }
+  std::uint64_t rmsnorm_scratch_bytes(std::int64_t, std::int64_t) const override { return 0; }
+
+  void bias_backward(TensorView dy_tn, TensorView db_n, Stream&) override {
+    ref::bias_backward(dy_tn, db_n);
+  }
+  void rope(TensorView x_thd, TensorView document_start_t,
+            std::span<const float> inverse_frequencies, Rotation rotation, Stream&) override {
+    ref::rope(x_thd, document_start_t, inverse_frequencies, rotation);
+  }
+  void attention_forward(const AttentionArgs& args, Stream&) override {
+    ref::attention_forward(args);
+  }
+  void attention_backward(const AttentionArgs& args, Stream&) override {
+    ref::attention_backward(args);
+  }
+  std::uint64_t attention_scratch_bytes(std::int64_t, std::int64_t, std::int64_t,
+                                        std::int64_t) const override {
+    return 0;
+  }
+  void swiglu_forward(TensorView gate_tf, TensorView up_tf, TensorView y_tf, Stream&) override {
+    ref::swiglu_forward(gate_tf, up_tf, y_tf);
+  }
+  void swiglu_backward(TensorView dy_tf, TensorView gate_tf, TensorView up_tf, TensorView dgate_tf,
+                       TensorView dup_tf, Stream&) override {
+    ref::swiglu_backward(dy_tf, gate_tf, up_tf, dgate_tf, dup_tf);
+  }
+  void cross_entropy(const CrossEntropyArgs& args, Stream&) override { ref::cross_entropy(args); }
+
+  // --- A library's on a device.
+  void linear_forward(TensorView x_tk, TensorView w_nk, TensorView bias_n, TensorView y_tn,
+                      Accumulate accumulate, Stream&) override {
+    ref::linear_forward(x_tk, w_nk, bias_n, y_tn, accumulate);
+  }
+  void linear_backward_input(TensorView dy_tn, TensorView w_nk, TensorView dx_tk,
+                             Accumulate accumulate, Stream&) override {
+    ref::linear_backward_input(dy_tn, w_nk, dx_tk, accumulate);
+  }
+  void linear_backward_weight(TensorView dy_tn, TensorView x_tk, TensorView dw_nk,
+                              Accumulate accumulate, Stream&) override {
+    ref::linear_backward_weight(dy_tn, x_tk, dw_nk, accumulate);
+  }
+
+  // --- Element by element, and the exact family.
+  void add(TensorView a, TensorView b, TensorView out, Stream&) override {
+    cuda::launch_add(emulator_, a, b, out);
+  }
+  void cast(TensorView source, TensorView target, Stream&) override {
+    cuda::launch_cast(emulator_, source, target);
+  }
+  void sum(TensorView values_t, TensorView total, Stream&) override {
+    cuda::launch_sum(emulator_, values_t, total);
+  }
+  void cast_weight(TensorView master, TensorView weight, Stream&) override {
+    cuda::launch_cast_weight(emulator_, master, weight);
+  }
+  void accumulate(TensorView source, TensorView target, Accumulate accumulate, Stream&) override {
+    cuda::launch_accumulate(emulator_, source, target, accumulate);
+  }
+  void square_sums(TensorView values, TensorView partials, Stream&) override {
+    cuda::launch_square_sums(emulator_, values, partials);
+  }
+  void update(const UpdateArgs& args, Stream&) override { cuda::launch_update(emulator_, args); }
+
+ private:
+  Emulator emulator_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernels> make_emulated_kernels(std::uint64_t seed) {
+  return std::make_unique<EmulatedKernels>(seed);
+}
+
+}  // namespace strata::simt
