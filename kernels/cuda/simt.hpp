@@ -20,7 +20,7 @@
 //   copy_async16(to, i, from, j) commit_copies() wait_copies<n>()    cp.async, 16 bytes
 //   load_matrices(shared, i) load_matrices_transposed(shared, i)     ldmatrix .x4, an address a
 //   lane multiply_add(c, a, b)                                    mma m16n8k16, bf16 into fp32
-//   narrow(float) pack2(low, high) exp2_fast(float)
+//   narrow(float) pack2(low, high) exp2_fast(float) population_count(bits)
 //
 // Layouts of matrix fragments: the PTX ISA's, chapters ldmatrix and mma.m16n8k16.
 

@@ -8,7 +8,7 @@
 
 #include "strata/core/tensor_view.hpp"
 
-#define STRATA_KERNEL(threads) inline __global__ void __launch_bounds__(threads)
+#define STRATA_KERNEL(threads) __global__ void __launch_bounds__(threads)
 #define STRATA_DEVICE __device__ __forceinline__
 #define STRATA_UNROLL _Pragma("unroll")
 #define STRATA_PARAMETER const __grid_constant__
@@ -94,7 +94,11 @@ class Global {
   Global() = default;
   Global(T* data, std::int64_t) : data_(data) {}
   explicit Global(const TensorView& view) : data_(view.as<T>()) {}
+  template <class U>
+  requires(!std::is_same_v<T, U> && std::is_same_v<T, const U>) Global(const Global<U>& other)
+      : data_(other.data_) {}
 
+  T* data() const { return data_; }
   STRATA_DEVICE bool empty() const { return data_ == nullptr; }
   STRATA_DEVICE Value load(std::int64_t i) const { return data_[i]; }
   STRATA_DEVICE void store(std::int64_t i, Value value) const { data_[i] = value; }
@@ -111,6 +115,8 @@ class Global {
   STRATA_DEVICE T* address(std::int64_t i) const { return data_ + i; }
 
  private:
+  template <class U>
+  friend class Global;
   T* data_ = nullptr;
 };
 
@@ -188,6 +194,7 @@ STRATA_DEVICE void multiply_add(Sums4& c, const Fragment4& a, const Fragment2& b
 
 // --- Numbers
 
+STRATA_DEVICE int population_count(std::uint32_t bits) { return __popc(bits); }
 // To nearest even, by the one instruction that there is for it.
 STRATA_DEVICE bfloat16 narrow(float value) {
   return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};

@@ -35,8 +35,7 @@ STRATA_DEVICE int count_non_finite(const Floats& gradient) {
 
 // Exact in any order: the counts are whole numbers.
 STRATA_DEVICE void add_count(const Global<double>& total, int count) {
-  STRATA_UNROLL
-  for (int mask = warp_threads / 2; mask > 0; mask /= 2) count += shuffle_xor(count, mask);
+  count = warp_sum(count);
   if (lane_index() == 0 && count > 0) total.atomic_add(0, count);
 }
 

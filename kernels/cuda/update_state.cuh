@@ -5,6 +5,7 @@
 #include "kernels/common/update_checks.hpp"
 #include "kernels/common/update_random.hpp"
 #include "kernels/cuda/floats.cuh"
+#include "kernels/cuda/reductions.cuh"
 #include "strata/core/block_q8.hpp"
 
 namespace strata::cuda {
@@ -111,15 +112,6 @@ class PlainMoment {
 
 STRATA_DEVICE std::uint32_t magnitude_bits(float value) {
   return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu;
-}
-
-STRATA_DEVICE std::uint32_t warp_max(std::uint32_t value) {
-  STRATA_UNROLL
-  for (int mask = warp_threads / 2; mask > 0; mask /= 2) {
-    const std::uint32_t other = shuffle_xor(value, mask);
-    value = other > value ? other : value;
-  }
-  return value;
 }
 
 // A warp holds a block, eight elements a lane.

@@ -2,6 +2,7 @@
 // kernels/cuda/simt.hpp on the emulator: included by it alone. Every access is checked for bounds
 // and alignment and noted for races.
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <source_location>
@@ -101,7 +102,11 @@ class Global {
   Global() = default;
   Global(T* data, std::int64_t count) : data_(data), count_(count) {}
   explicit Global(const TensorView& view) : Global(view.as<T>(), view.empty() ? 0 : view.count()) {}
+  template <class U>
+  requires(!std::is_same_v<T, U> && std::is_same_v<T, const U>) Global(const Global<U>& other)
+      : data_(other.data_), count_(other.count_) {}
 
+  T* data() const { return data_; }
   bool empty() const { return data_ == nullptr; }
   Value load(std::int64_t i) const { return *touched(i, 1, simt::Touch::read); }
   void store(std::int64_t i, Value value) const { *touched(i, 1, simt::Touch::write) = value; }
@@ -129,6 +134,8 @@ class Global {
   }
 
  private:
+  template <class U>
+  friend class Global;
   T* data_ = nullptr;
   std::int64_t count_ = 0;
 };
@@ -230,6 +237,7 @@ inline void multiply_add(Sums4& c, const Fragment4& a, const Fragment2& b,
 
 // --- Numbers
 
+inline int population_count(std::uint32_t bits) { return std::popcount(bits); }
 inline bfloat16 narrow(float value) { return to_bfloat16(value); }
 inline std::uint32_t pack2(float low, float high) {
   return std::uint32_t{narrow(low).bits} | std::uint32_t{narrow(high).bits} << 16;

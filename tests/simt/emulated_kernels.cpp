@@ -1,7 +1,13 @@
 #include "simt/emulated_kernels.hpp"
 
+#include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/cross_entropy.cuh"
 #include "kernels/cuda/elementwise.cuh"
+#include "kernels/cuda/embedding.cuh"
+#include "kernels/cuda/rmsnorm.cuh"
+#include "kernels/cuda/rope.cuh"
 #include "kernels/cuda/sums.cuh"
+#include "kernels/cuda/swiglu.cuh"
 #include "kernels/cuda/update.cuh"
 #include "kernels/ref/ref_ops.hpp"
 #include "simt/emulator.hpp"
@@ -16,33 +22,36 @@ class EmulatedKernels final : public Kernels {
 
   void embedding_forward(TensorView tokens_t, TensorView table_vh, TensorView out_th,
                          Stream&) override {
-    ref::embedding_forward(tokens_t, table_vh, out_th);
+    cuda::launch_embedding_forward(emulator_, tokens_t, table_vh, out_th);
   }
   void embedding_backward(TensorView tokens_t, TensorView dout_th, TensorView dtable_vh,
-                          std::span<std::byte>, Stream&) override {
-    ref::embedding_backward(tokens_t, dout_th, dtable_vh);
+                          std::span<std::byte> scratch, Stream&) override {
+    cuda::launch_embedding_backward(emulator_, tokens_t, dout_th, dtable_vh, scratch);
   }
-  std::uint64_t embedding_scratch_bytes(std::int64_t, std::int64_t, std::int64_t) const override {
-    return 0;
+  std::uint64_t embedding_scratch_bytes(std::int64_t, std::int64_t v, std::int64_t) const override {
+    return cuda::embedding_scratch_bytes(v);
   }
 
   void rmsnorm_forward(TensorView x_th, TensorView w_h, float epsilon, TensorView y_th,
                        TensorView rstd_t, Stream&) override {
-    ref::rmsnorm_forward(x_th, w_h, static_cast<double>(epsilon), y_th, rstd_t);
+    cuda::launch_rmsnorm_forward(emulator_, x_th, w_h, epsilon, y_th, rstd_t);
   }
   void rmsnorm_backward(TensorView dy_th, TensorView x_th, TensorView w_h, TensorView rstd_t,
                         TensorView dx_th, Accumulate accumulate_dx, TensorView dw_h,
-                        std::span<std::byte>, Stream&) override {
-    ref::rmsnorm_backward(dy_th, x_th, w_h, rstd_t, dx_th, accumulate_dx, dw_h);
+                        std::span<std::byte> scratch, Stream&) override {
+    cuda::launch_rmsnorm_backward(emulator_, dy_th, x_th, w_h, rstd_t, dx_th, accumulate_dx, dw_h,
+                                  scratch);
   }
-  std::uint64_t rmsnorm_scratch_bytes(std::int64_t, std::int64_t) const override { return 0; }
+  std::uint64_t rmsnorm_scratch_bytes(std::int64_t t, std::int64_t h) const override {
+    return cuda::rmsnorm_scratch_bytes(t, h);
+  }
 
   void bias_backward(TensorView dy_tn, TensorView db_n, Stream&) override {
-    ref::bias_backward(dy_tn, db_n);
+    cuda::launch_bias_backward(emulator_, dy_tn, db_n);
   }
   void rope(TensorView x_thd, TensorView document_start_t,
             std::span<const float> inverse_frequencies, Rotation rotation, Stream&) override {
-    ref::rope(x_thd, document_start_t, inverse_frequencies, rotation);
+    cuda::launch_rope(emulator_, x_thd, document_start_t, inverse_frequencies, rotation);
   }
   void attention_forward(const AttentionArgs& args, Stream&) override {
     ref::attention_forward(args);
@@ -55,13 +64,15 @@ class EmulatedKernels final : public Kernels {
     return 0;
   }
   void swiglu_forward(TensorView gate_tf, TensorView up_tf, TensorView y_tf, Stream&) override {
-    ref::swiglu_forward(gate_tf, up_tf, y_tf);
+    cuda::launch_swiglu_forward(emulator_, gate_tf, up_tf, y_tf);
   }
   void swiglu_backward(TensorView dy_tf, TensorView gate_tf, TensorView up_tf, TensorView dgate_tf,
                        TensorView dup_tf, Stream&) override {
-    ref::swiglu_backward(dy_tf, gate_tf, up_tf, dgate_tf, dup_tf);
+    cuda::launch_swiglu_backward(emulator_, dy_tf, gate_tf, up_tf, dgate_tf, dup_tf);
   }
-  void cross_entropy(const CrossEntropyArgs& args, Stream&) override { ref::cross_entropy(args); }
+  void cross_entropy(const CrossEntropyArgs& args, Stream&) override {
+    cuda::launch_cross_entropy(emulator_, args);
+  }
 
   // --- A library's on a device.
   void linear_forward(TensorView x_tk, TensorView w_nk, TensorView bias_n, TensorView y_tn,
