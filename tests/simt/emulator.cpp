@@ -50,9 +50,9 @@ void Emulator::run(std::string_view kernel_name, const cuda::LaunchShape& shape,
   thread_ = 0;
   check_shape();
   fault_.reset();
-  global_.clear();
+  global_.trim();
   random_ = PhiloxStream(seed_, num_launches_++);
-  time_ = 1;
+  launch_time_ = ++time_;
   while (threads_.size() < static_cast<std::size_t>(shape.threads))
     threads_.push_back(std::make_unique<EmulatedThread>());
   for (std::int64_t block : shuffled(shape.grid_x * shape.grid_y)) {
@@ -227,27 +227,33 @@ const WarpValues& Emulator::exchange(const LaneValue& mine, const std::source_lo
 Toucher Emulator::toucher() const {
   const auto threads = static_cast<std::uint32_t>(shape_.threads);
   return {static_cast<std::uint32_t>(block_) * threads + static_cast<std::uint32_t>(thread_),
-          threads, block_time_, warp_times_[static_cast<std::size_t>(thread_ / warp_lanes)], time_};
+          threads,
+          launch_time_,
+          block_time_,
+          warp_times_[static_cast<std::size_t>(thread_ / warp_lanes)],
+          time_};
 }
 
 void Emulator::touch_global(const void* address, std::size_t element_bytes, int num_elements,
                             Touch how) {
   const auto* byte = static_cast<const std::byte*>(address);
+  const Toucher by = toucher();
   for (int i = 0; i < num_elements; ++i, byte += element_bytes) {
-    if (!global_.at(byte).touch(toucher(), how))
+    if (!global_.at(byte).touch(by, how))
       fail(FaultKind::race, std::string(verb(how)) + " of global memory races with another thread");
   }
 }
 
 void Emulator::touch_shared(std::int64_t offset, std::size_t element_bytes, int num_elements,
                             Touch how) {
+  const Toucher by = toucher();
   for (int i = 0; i < num_elements; ++i) {
     const std::size_t at =
         static_cast<std::size_t>(offset) + static_cast<std::size_t>(i) * element_bytes;
     ShadowCell& cell = shared_cells_[at];
     if (how == Touch::read && !cell.is_written())
       fail(FaultKind::uninitialized, "reads shared byte " + std::to_string(at) + ", never written");
-    if (!cell.touch(toucher(), how))
+    if (!cell.touch(by, how))
       fail(FaultKind::race, std::string(verb(how)) + " of shared byte " + std::to_string(at) +
                                 " races with another thread");
   }

@@ -120,7 +120,8 @@ class Emulator {
   GlobalShadow global_;
   std::uint64_t num_launches_ = 0;
   PhiloxStream random_{0, 0};
-  std::uint32_t time_ = 1;
+  std::uint32_t time_ = 1;  // goes on from launch to launch
+  std::uint32_t launch_time_ = 1;
   // Of the block that runs.
   std::int64_t block_ = 0;
   int thread_ = 0;

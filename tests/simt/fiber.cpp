@@ -29,6 +29,11 @@ void tsan_switch(void* fiber) {
   if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(fiber, 0);
 }
 
+// Sanitizers know switches of contexts, and take jumps to other stacks for errors.
+bool is_sanitized() {
+  return __sanitizer_start_switch_fiber != nullptr || __tsan_switch_to_fiber != nullptr;
+}
+
 }  // namespace
 
 Fiber::Fiber() : stack_(new std::byte[stack_bytes]) {
@@ -41,7 +46,12 @@ Fiber::~Fiber() {
 
 void Fiber::prepare(std::function<void()> body) {
   body_ = std::move(body);
+  if (!is_idle_) make_context();
+}
+
+void Fiber::make_context() {
   fake_inside_ = nullptr;
+  is_entered_ = false;
   ::getcontext(&inside_);
   inside_.uc_stack.ss_sp = stack_.get();
   inside_.uc_stack.ss_size = stack_bytes;
@@ -57,23 +67,45 @@ void Fiber::enter(unsigned low, unsigned high) {
 
 void Fiber::run() {
   finish_switch(nullptr, &outside_bottom_, &outside_size_);
-  body_();
-  for (;;) pause();
+  for (;;) {
+    is_idle_ = false;
+    body_();
+    is_idle_ = true;
+    pause();
+  }
 }
 
 void Fiber::resume() {
   if (__tsan_get_current_fiber != nullptr) tsan_outside_ = __tsan_get_current_fiber();
   start_switch(&fake_outside_, stack_.get(), stack_bytes);
   tsan_switch(tsan_inside_);
-  ::swapcontext(&outside_, &inside_);
+  switch_in();
   finish_switch(fake_outside_, nullptr, nullptr);
 }
 
 void Fiber::pause() {
   start_switch(&fake_inside_, outside_bottom_, outside_size_);
   tsan_switch(tsan_outside_);
-  ::swapcontext(&inside_, &outside_);
+  switch_out();
   finish_switch(fake_inside_, &outside_bottom_, &outside_size_);
+}
+
+void Fiber::switch_in() {
+  if (is_sanitized()) {
+    ::swapcontext(&outside_, &inside_);
+  } else if (_setjmp(jump_outside_) == 0) {
+    if (is_entered_) _longjmp(jump_inside_, 1);
+    is_entered_ = true;
+    ::setcontext(&inside_);
+  }
+}
+
+void Fiber::switch_out() {
+  if (is_sanitized()) {
+    ::swapcontext(&inside_, &outside_);
+  } else if (_setjmp(jump_inside_) == 0) {
+    _longjmp(jump_outside_, 1);
+  }
 }
 
 }  // namespace strata::simt

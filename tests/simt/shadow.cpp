@@ -4,7 +4,7 @@ namespace strata::simt {
 
 bool ShadowCell::ordered_after(const Toucher& by, std::uint32_t thread, std::uint32_t stamp,
                                Readers readers) const {
-  if (stamp == 0) return true;
+  if (stamp < by.launch_time) return true;
   if (thread == by.thread && readers == one) return true;
   if (readers == blocks || thread / by.block_threads != by.block()) return false;
   if (stamp < by.block_time) return true;
@@ -59,7 +59,8 @@ ShadowCell& GlobalShadow::at(const void* address) {
   return last_[number % page_cells];
 }
 
-void GlobalShadow::clear() {
+void GlobalShadow::trim() {
+  if (pages_.size() <= pages_max) return;
   pages_.clear();
   last_ = nullptr;
 }

@@ -18,8 +18,9 @@ enum class Touch : std::uint8_t { read, write, atomic };
 struct Toucher {
   std::uint32_t thread = 0;  // within the launch, block by block
   std::uint32_t block_threads = 1;
-  std::uint32_t block_time = 0;  // of the last barrier of its block
-  std::uint32_t warp_time = 0;   // of the last barrier of its warp
+  std::uint32_t launch_time = 1;  // when the launch began: what was before is no concern of its
+  std::uint32_t block_time = 0;   // of the last barrier of its block
+  std::uint32_t warp_time = 0;    // of the last barrier of its warp
   std::uint32_t now = 1;
 
   std::uint32_t block() const { return thread / block_threads; }
@@ -47,14 +48,15 @@ class ShadowCell {
   bool is_atomic_ = false;  // the last write
 };
 
-// Cells of global memory, by address, made when first touched.
+// Cells of global memory, by address, made when first touched and kept for later launches.
 class GlobalShadow {
  public:
   ShadowCell& at(const void* address);
-  void clear();
+  // Between launches: gives memory back where much was touched.
+  void trim();
 
  private:
-  static constexpr std::size_t page_cells = 4096;
+  static constexpr std::size_t page_cells = 4096, pages_max = 2048;
   using Page = std::unique_ptr<ShadowCell[]>;
   std::unordered_map<std::uintptr_t, Page> pages_;
   std::uintptr_t last_number_ = 0;
