@@ -29,6 +29,10 @@ void bias_backward(CudaLaunch& launch, const TensorView& dy_tn, const TensorView
 void rope(CudaLaunch& launch, const TensorView& x_thd, const TensorView& document_start_t,
           std::span<const float> inverse_frequencies, Rotation rotation);
 
+void attention_forward(CudaLaunch& launch, const AttentionArgs& args);
+void attention_backward(CudaLaunch& launch, const AttentionArgs& args);
+std::uint64_t attention_scratch_bytes(std::int64_t t, std::int64_t q);
+
 void swiglu_forward(CudaLaunch& launch, const TensorView& gate_tf, const TensorView& up_tf,
                     const TensorView& y_tf);
 void swiglu_backward(CudaLaunch& launch, const TensorView& dy_tf, const TensorView& gate_tf,

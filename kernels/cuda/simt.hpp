@@ -17,7 +17,7 @@
 //                            16 bytes, are 16-byte accesses where they can be
 //   Shared<T>                part of the block's shared memory, at a byte offset that the launch
 //                            plan knows; the same members
-//   copy_async16(to, i, from, j) commit_copies() wait_copies<n>()    cp.async, 16 bytes
+//   copy_async16(to, i, from, j, wanted) commit_copies() wait_copies<n>()  cp.async, 16 bytes
 //   load_matrices(shared, i) load_matrices_transposed(shared, i)     ldmatrix .x4, an address a
 //   lane multiply_add(c, a, b)                                    mma m16n8k16, bf16 into fp32
 //   narrow(float) pack2(low, high) exp2_fast(float) population_count(bits)

@@ -174,13 +174,16 @@ class Shared {
   std::int64_t count_;
 };
 
+inline constexpr std::byte no_bytes[16] = {};
+
 template <class T>
-void copy_async16(const Shared<T>& to, int i, const Global<const T>& from, std::int64_t j) {
+void copy_async16(const Shared<T>& to, int i, const Global<const T>& from, std::int64_t j,
+                  bool wanted) {
   constexpr int n = 16 / static_cast<int>(sizeof(T));
-  const T* source = from.touched(j, n, simt::Touch::read);
+  const auto* source = no_bytes;
+  if (wanted) source = reinterpret_cast<const std::byte*>(from.touched(j, n, simt::Touch::read));
   T* target = to.touched(i, n, simt::Touch::write);
-  emulator().start_copy({reinterpret_cast<std::byte*>(target),
-                         reinterpret_cast<const std::byte*>(source), to.byte_of(i)});
+  emulator().start_copy({reinterpret_cast<std::byte*>(target), source, to.byte_of(i), sizeof(T)});
 }
 inline void commit_copies() { emulator().commit_copies(); }
 template <int pending_groups>

@@ -1,5 +1,6 @@
 #include "simt/emulated_kernels.hpp"
 
+#include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/cross_entropy.cuh"
 #include "kernels/cuda/elementwise.cuh"
@@ -54,14 +55,14 @@ class EmulatedKernels final : public Kernels {
     cuda::launch_rope(emulator_, x_thd, document_start_t, inverse_frequencies, rotation);
   }
   void attention_forward(const AttentionArgs& args, Stream&) override {
-    ref::attention_forward(args);
+    cuda::launch_attention_forward(emulator_, args);
   }
   void attention_backward(const AttentionArgs& args, Stream&) override {
-    ref::attention_backward(args);
+    cuda::launch_attention_backward(emulator_, args);
   }
-  std::uint64_t attention_scratch_bytes(std::int64_t, std::int64_t, std::int64_t,
+  std::uint64_t attention_scratch_bytes(std::int64_t t, std::int64_t q, std::int64_t,
                                         std::int64_t) const override {
-    return 0;
+    return cuda::attention_scratch_bytes(t, q);
   }
   void swiglu_forward(TensorView gate_tf, TensorView up_tf, TensorView y_tf, Stream&) override {
     cuda::launch_swiglu_forward(emulator_, gate_tf, up_tf, y_tf);

@@ -276,7 +276,8 @@ void Emulator::wait_copies(std::size_t pending_groups) {
 void Emulator::finish_group(EmulatedThread& self) {
   for (const AsyncCopy& copy : self.committed.front()) {
     std::memcpy(copy.to, copy.from, 16);
-    touch_shared(copy.shared_offset, 1, 16, Touch::write);
+    touch_shared(copy.shared_offset, copy.element_bytes, static_cast<int>(16 / copy.element_bytes),
+                 Touch::write);
   }
   self.committed.erase(self.committed.begin());
 }

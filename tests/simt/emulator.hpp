@@ -39,6 +39,7 @@ struct AsyncCopy {
   std::byte* to;
   const std::byte* from;
   std::int64_t shared_offset;
+  std::size_t element_bytes;
 };
 
 struct EmulatedThread {

@@ -236,7 +236,7 @@ enum class Waiting : std::uint8_t { none, all };
 STRATA_KERNEL(32) copy_through_shared(Global<const int> from, Global<int> to, Waiting waiting) {
   const Shared<int> shared(0, 4);
   if (thread_index() == 0) {
-    copy_async16(shared, 0, from, 0);
+    copy_async16(shared, 0, from, 0, true);
     commit_copies();
     if (waiting == Waiting::all) wait_copies<0>();
     for (int i = 0; i < 4; ++i) to.store(i, shared.load(i));
@@ -244,7 +244,7 @@ STRATA_KERNEL(32) copy_through_shared(Global<const int> from, Global<int> to, Wa
   }
 }
 STRATA_KERNEL(32) copy_and_leave(Global<const int> from) {
-  copy_async16(Shared<int>(0, 4 * 32), 4 * thread_index(), from, 0);
+  copy_async16(Shared<int>(0, 4 * 32), 4 * thread_index(), from, 0, true);
   commit_copies();
 }
 
