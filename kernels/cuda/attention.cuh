@@ -18,7 +18,7 @@ inline std::uint64_t attention_scratch_bytes(std::int64_t t, std::int64_t q) {
 inline void check_attention(const AttentionArgs& args) {
   const std::int64_t t = args.q_tqd.dim(0), q = args.q_tqd.dim(1), g = args.k_tgd.dim(1);
   const Shape keys{t, g, args.q_tqd.dim(2)};
-  ensure(args.q_tqd.shape.rank == 3 && g > 0 && q % g == 0);
+  ensure(args.q_tqd.shape.rank == 3 && g > 0 && q % g == 0 && t < INT32_MAX - tile_tokens);
   ensure(args.k_tgd.shape == keys && args.v_tgd.shape == keys &&
          args.out_tqd.shape == args.q_tqd.shape);
   ensure(args.document_start_t.dtype == DType::i32 && args.document_start_t.count() == t);
@@ -79,9 +79,9 @@ void launch_attention_forward(Launcher& launcher, const AttentionArgs& args) {
                                  Global<const std::int32_t>(args.document_start_t),
                                  Global<bfloat16>(args.out_tqd),
                                  Global<float>(args.lse_qt),
-                                 t,
-                                 q,
-                                 g,
+                                 static_cast<int>(t),
+                                 static_cast<int>(q),
+                                 static_cast<int>(g),
                                  args.scale};
   with_head_dim(args.q_tqd.dim(2), [&](auto d) {
     launcher.launch("attention_forward", attention_forward_kernel<d()>,
@@ -102,9 +102,9 @@ inline AttentionBackward backward_of(const AttentionArgs& args) {
           Global<bfloat16>(args.dq_tqd),
           Global<bfloat16>(args.dk_tgd),
           Global<bfloat16>(args.dv_tgd),
-          t,
-          q,
-          args.k_tgd.dim(1),
+          static_cast<int>(t),
+          static_cast<int>(q),
+          static_cast<int>(args.k_tgd.dim(1)),
           args.scale};
 }
 

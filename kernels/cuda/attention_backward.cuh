@@ -16,7 +16,7 @@ struct AttentionBackward {
   Global<const float> lse_qt;
   Global<float> delta_qt;
   Global<bfloat16> dq_tqd, dk_tgd, dv_tgd;
-  std::int64_t num_tokens, query_heads, key_heads;
+  int num_tokens, query_heads, key_heads;
   float scale;
 };
 
@@ -30,7 +30,7 @@ STRATA_KERNEL(delta_threads)
 attention_delta_kernel(AttentionBackward args) {
   constexpr int row_threads = d / 8, block_rows = delta_threads / row_threads;
   const std::int64_t row = block_x() * block_rows + thread_index() / row_threads;
-  const bool exists = row < args.num_tokens * args.query_heads;
+  const bool exists = row < std::int64_t{args.num_tokens} * args.query_heads;
   float sum = 0;
   if (exists) {
     const std::int64_t at = row * d + thread_index() % row_threads * 8;
@@ -50,13 +50,12 @@ attention_delta_kernel(AttentionBackward args) {
 
 // A thread's two queries.
 struct QueryRows {
-  std::int64_t query[2];
-  std::int64_t first[2];
+  int query[2];
+  int first[2];
   float lse_log2[2], delta[2];
 };
 
-STRATA_DEVICE QueryRows query_rows(const AttentionBackward& args, std::int64_t head,
-                                   std::int64_t query) {
+STRATA_DEVICE QueryRows query_rows(const AttentionBackward& args, std::int64_t head, int query) {
   QueryRows rows{};
   STRATA_UNROLL
   for (int half = 0; half < 2; ++half) {
@@ -72,14 +71,14 @@ STRATA_DEVICE QueryRows query_rows(const AttentionBackward& args, std::int64_t h
 
 // scores becomes the gradient of the scores.
 STRATA_DEVICE void differentiate_rows(RowSums<tile_tokens>& scores, const RowSums<tile_tokens>& dp,
-                                      const QueryRows& rows, std::int64_t first_key, float scale) {
+                                      const QueryRows& rows, int first_key, float scale) {
   const float scale_log2 = scale * log2_e;
   STRATA_UNROLL
   for (int n = 0; n < tile_tokens / 8; ++n) {
     STRATA_UNROLL
     for (int i = 0; i < 4; ++i) {
       const int half = i / 2;
-      const std::int64_t key = first_key + 8 * n + 2 * (lane_index() % 4) + i % 2;
+      const int key = first_key + 8 * n + 2 * (lane_index() % 4) + i % 2;
       const bool visible = rows.first[half] <= key && key <= rows.query[half];
       const float p = exp2_fast(std::fma(scores[n][i], scale_log2, -rows.lse_log2[half]));
       scores[n][i] = visible ? p * (dp[n][i] - rows.delta[half]) * scale : 0;
@@ -93,10 +92,11 @@ attention_dq_kernel(AttentionBackward args) {
   constexpr std::int64_t bytes = Tile<d>::bytes(tile_tokens);
   const Tile<d> q_tile(0, tile_tokens), dout_tile(bytes, tile_tokens),
       k_tile(2 * bytes, tile_tokens), v_tile(3 * bytes, tile_tokens);
-  const std::int64_t t = args.num_tokens, head = block_y();
+  const std::int64_t head = block_y();
+  const int t = args.num_tokens;
   const std::int64_t key_head = head / (args.query_heads / args.key_heads);
-  const std::int64_t last_tile = grid_x() - 1 - block_x();
-  const std::int64_t first_query = last_tile * tile_tokens;
+  const auto last_tile = static_cast<int>(grid_x() - 1 - block_x());
+  const int first_query = last_tile * tile_tokens;
   const int row = warp_index() * warp_rows;
   start_tile<d, tile_tokens>(q_tile, head_rows<d>(args.q_tqd, t, args.query_heads, head),
                              first_query);
@@ -106,7 +106,7 @@ attention_dq_kernel(AttentionBackward args) {
   const auto k = head_rows<d>(args.k_tgd, t, args.key_heads, key_head);
   const auto v = head_rows<d>(args.v_tgd, t, args.key_heads, key_head);
   RowSums<d> dq{};
-  for (std::int64_t tile = args.starts.load(first_query) / tile_tokens; tile <= last_tile; ++tile) {
+  for (int tile = args.starts.load(first_query) / tile_tokens; tile <= last_tile; ++tile) {
     sync_threads();
     start_tile<d, tile_tokens>(k_tile, k, tile * tile_tokens);
     start_tile<d, tile_tokens>(v_tile, v, tile * tile_tokens);
@@ -140,11 +140,10 @@ struct QueryTable {
         delta(byte_offset + queries * 4, queries),
         first(byte_offset + queries * 8, queries) {}
 
-  STRATA_DEVICE void fill(const AttentionBackward& args, std::int64_t head,
-                          std::int64_t first_query) const {
+  STRATA_DEVICE void fill(const AttentionBackward& args, std::int64_t head, int first_query) const {
     if (thread_index() >= queries) return;
     const int i = thread_index();
-    const std::int64_t query = first_query + i;
+    const int query = first_query + i;
     const bool exists = query < args.num_tokens;
     const std::int64_t at = head * args.num_tokens + query;
     first.store(i, first_visible(args.starts, query, args.num_tokens));
@@ -156,20 +155,20 @@ struct QueryTable {
 // Rows are keys, columns queries: scores become probabilities, dp the gradient of the scores.
 template <int queries>
 STRATA_DEVICE void differentiate_columns(RowSums<queries>& scores, RowSums<queries>& dp,
-                                         const QueryTable<queries>& table, std::int64_t key,
-                                         std::int64_t first_query, float scale) {
+                                         const QueryTable<queries>& table, int key, int first_query,
+                                         float scale) {
   const float scale_log2 = scale * log2_e;
   STRATA_UNROLL
   for (int n = 0; n < queries / 8; ++n) {
     STRATA_UNROLL
     for (int side = 0; side < 2; ++side) {
       const int column = 8 * n + 2 * (lane_index() % 4) + side;
-      const std::int64_t query = first_query + column, first = table.first.load(column);
+      const int query = first_query + column, first = table.first.load(column);
       const float lse_log2 = table.lse_log2.load(column), delta = table.delta.load(column);
       STRATA_UNROLL
       for (int half = 0; half < 2; ++half) {
         const int i = 2 * half + side;
-        const std::int64_t row_key = key + 8 * half;
+        const int row_key = key + 8 * half;
         const bool visible = first <= row_key && row_key <= query;
         const float p = exp2_fast(std::fma(scores[n][i], scale_log2, -lse_log2));
         scores[n][i] = visible ? p : 0;
@@ -200,8 +199,8 @@ struct KeyBlockTiles {
 
 template <int d>
 STRATA_DEVICE void visit_queries(const AttentionBackward& args, const KeyBlockTiles<d>& tiles,
-                                 std::int64_t head, std::int64_t first_query, std::int64_t key,
-                                 RowSums<d>& dk, RowSums<d>& dv) {
+                                 std::int64_t head, int first_query, int key, RowSums<d>& dk,
+                                 RowSums<d>& dv) {
   constexpr int queries = query_tile<d>;
   const int row = warp_index() * warp_rows;
   sync_threads();
@@ -225,19 +224,20 @@ STRATA_KERNEL(attention_threads)
 attention_dkv_kernel(AttentionBackward args) {
   constexpr int queries = query_tile<d>;
   const KeyBlockTiles<d> tiles;
-  const std::int64_t t = args.num_tokens, key_head = block_y();
-  const std::int64_t first_key = block_x() * tile_tokens;
-  const std::int64_t last_key = (first_key + tile_tokens < t ? first_key + tile_tokens : t) - 1;
+  const auto key_head = static_cast<int>(block_y());
+  const int t = args.num_tokens;
+  const auto first_key = static_cast<int>(block_x() * tile_tokens);
+  const int last_key = (first_key + tile_tokens < t ? first_key + tile_tokens : t) - 1;
   const int row = warp_index() * warp_rows;
   start_tile<d, tile_tokens>(tiles.k, head_rows<d>(args.k_tgd, t, args.key_heads, key_head),
                              first_key);
   start_tile<d, tile_tokens>(tiles.v, head_rows<d>(args.v_tgd, t, args.key_heads, key_head),
                              first_key);
   RowSums<d> dk{}, dv{};
-  const std::int64_t group = args.query_heads / args.key_heads;
-  for (std::int64_t head = key_head * group; head < (key_head + 1) * group; ++head) {
+  const int group = args.query_heads / args.key_heads;
+  for (int head = key_head * group; head < (key_head + 1) * group; ++head) {
     // Documents begin in order: where one begins after the last key, no later query sees a key.
-    for (std::int64_t query = first_key; query < t && args.starts.load(query) <= last_key;
+    for (int query = first_key; query < t && args.starts.load(query) <= last_key;
          query += queries) {
       visit_queries<d>(args, tiles, head, query, first_key + row + lane_index() / 4, dk, dv);
     }

@@ -12,7 +12,7 @@ struct AttentionForward {
   Global<const std::int32_t> starts;
   Global<bfloat16> out_tqd;
   Global<float> lse_qt;
-  std::int64_t num_tokens, query_heads, key_heads;
+  int num_tokens, query_heads, key_heads;
   float scale;
 };
 
@@ -23,19 +23,18 @@ struct RunningSoftmax {
 
 // What a thread's two queries see.
 struct RowLimits {
-  std::int64_t query[2];
-  std::int64_t first[2];
+  int query[2];
+  int first[2];
 };
 
 // Scores of keys that a row does not see become minus infinity.
 template <int columns>
-STRATA_DEVICE void hide_keys(RowSums<columns>& scores, const RowLimits& rows,
-                             std::int64_t first_key) {
+STRATA_DEVICE void hide_keys(RowSums<columns>& scores, const RowLimits& rows, int first_key) {
   STRATA_UNROLL
   for (int n = 0; n < columns / 8; ++n) {
     STRATA_UNROLL
     for (int i = 0; i < 4; ++i) {
-      const std::int64_t key = first_key + 8 * n + 2 * (lane_index() % 4) + i % 2;
+      const int key = first_key + 8 * n + 2 * (lane_index() % 4) + i % 2;
       if (key < rows.first[i / 2] || key > rows.query[i / 2])
         scores[n][i] = -std::bit_cast<float>(0x7f800000u);
     }
@@ -116,15 +115,16 @@ attention_forward_kernel(AttentionForward args) {
   constexpr float infinity = std::bit_cast<float>(0x7f800000u);
   const Tile<d> q_tile(0, tile_tokens), k_tile(Tile<d>::bytes(tile_tokens), tile_tokens),
       v_tile(2 * Tile<d>::bytes(tile_tokens), tile_tokens);
-  const std::int64_t t = args.num_tokens, head = block_y();
+  const std::int64_t head = block_y();
+  const int t = args.num_tokens;
   const std::int64_t key_head = head / (args.query_heads / args.key_heads);
-  const std::int64_t last_tile = grid_x() - 1 - block_x();  // The longest first.
-  const std::int64_t first_query = last_tile * tile_tokens;
+  const auto last_tile = static_cast<int>(grid_x() - 1 - block_x());  // The longest first.
+  const int first_query = last_tile * tile_tokens;
   const auto q = head_rows<d>(args.q_tqd, t, args.query_heads, head);
   const auto k = head_rows<d>(args.k_tgd, t, args.key_heads, key_head);
   const auto v = head_rows<d>(args.v_tgd, t, args.key_heads, key_head);
 
-  const std::int64_t first_tile = args.starts.load(first_query) / tile_tokens;
+  const int first_tile = args.starts.load(first_query) / tile_tokens;
   start_tile<d, tile_tokens>(q_tile, q, first_query);
   start_tile<d, tile_tokens>(k_tile, k, first_tile * tile_tokens);
   commit_copies();
@@ -134,8 +134,8 @@ attention_forward_kernel(AttentionForward args) {
     rows.query[half] = first_query + row + lane_index() / 4 + 8 * half;
     rows.first[half] = first_visible(args.starts, rows.query[half], t);
   }
-  const std::int64_t last_query = first_query + tile_tokens < t ? first_query + tile_tokens : t;
-  const std::int64_t whole_from = args.starts.load(last_query - 1);
+  const int last_query = first_query + tile_tokens < t ? first_query + tile_tokens : t;
+  const int whole_from = args.starts.load(last_query - 1);
   RunningSoftmax softmax{{-infinity, -infinity}, {0, 0}};
   RowSums<d> out{};
   finish_tiles();
@@ -143,7 +143,7 @@ attention_forward_kernel(AttentionForward args) {
   STRATA_UNROLL
   for (int i = 0; i < d / 16; ++i) queries[i] = q_tile.left(row, i);
 
-  for (std::int64_t tile = first_tile; tile <= last_tile; ++tile) {
+  for (int tile = first_tile; tile <= last_tile; ++tile) {
     start_tile<d, tile_tokens>(v_tile, v, tile * tile_tokens);
     commit_copies();
     RowSums<tile_tokens> scores = scores_of<d>(queries, k_tile);

@@ -55,25 +55,25 @@ class Tile {
 template <class T>
 struct HeadRows {
   Global<T> data;
-  std::int64_t num_tokens;
+  int num_tokens;
   std::int64_t stride;  // from token to token
   std::int64_t first;
 
-  STRATA_DEVICE std::int64_t at(std::int64_t token, int chunk) const {
+  STRATA_DEVICE std::int64_t at(int token, int chunk) const {
     return token * stride + first + chunk * 8;
   }
 };
 
 template <int d, class T>
-STRATA_DEVICE HeadRows<T> head_rows(const Global<T>& data, std::int64_t num_tokens,
-                                    std::int64_t num_heads, std::int64_t head) {
-  return {data, num_tokens, num_heads * d, head * d};
+STRATA_DEVICE HeadRows<T> head_rows(const Global<T>& data, int num_tokens, int num_heads,
+                                    std::int64_t head) {
+  return {data, num_tokens, std::int64_t{num_heads} * d, head * d};
 }
 
 // Starts copies of tokens from `first` on; zeros beyond the last.
 template <int d, int rows>
 STRATA_DEVICE void start_tile(const Tile<d>& tile, const HeadRows<const bfloat16>& head,
-                              std::int64_t first) {
+                              int first) {
   STRATA_UNROLL
   for (int i = 0; i < rows * Tile<d>::chunks; i += attention_threads) {
     const int item = i + thread_index();
@@ -145,7 +145,7 @@ STRATA_DEVICE LeftOperand<columns> narrowed(const RowSums<columns>& sums) {
 // rows of a tile that nobody else reads, so that a thread writes 16 bytes.
 template <int d>
 STRATA_DEVICE void store_rows(const RowSums<d>& sums, const Tile<d>& tile, int row,
-                              const HeadRows<bfloat16>& head, std::int64_t token) {
+                              const HeadRows<bfloat16>& head, int token) {
   const int group = lane_index() / 4, pair = lane_index() % 4;
   sync_warp();
   STRATA_UNROLL
@@ -183,8 +183,8 @@ STRATA_DEVICE float quad_max(float value) {
 }
 
 // The first key a query sees; it sees none if there is no such query.
-STRATA_DEVICE std::int32_t first_visible(const Global<const std::int32_t>& starts,
-                                         std::int64_t query, std::int64_t num_tokens) {
+STRATA_DEVICE std::int32_t first_visible(const Global<const std::int32_t>& starts, int query,
+                                         int num_tokens) {
   return query < num_tokens ? starts.load(query) : INT32_MAX;
 }
 
