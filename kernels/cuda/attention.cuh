@@ -1,10 +1,11 @@
 #pragma once
-// Launch plans of attention, on tensor cores: bf16, heads of 64 or 128.
+// Launch plans of attention: on tensor cores for bf16 and heads of 64 or 128, plain for the rest.
 
 #include <span>
 
 #include "kernels/cuda/attention_backward.cuh"
 #include "kernels/cuda/attention_forward.cuh"
+#include "kernels/cuda/attention_plain.cuh"
 #include "kernels/cuda/floats.cuh"
 #include "kernels/cuda/reductions.cuh"
 #include "strata/kernels/kernels.hpp"
@@ -68,10 +69,10 @@ LaunchShape attention_delta_shape(std::int64_t t, std::int64_t q) {
   return {.grid_x = ceil_div(t * q, delta_threads / (d / 8)), .threads = delta_threads};
 }
 
+// --- On tensor cores
+
 template <class Launcher>
-void launch_attention_forward(Launcher& launcher, const AttentionArgs& args) {
-  check_attention(args);
-  ensure(runs_on_tensor_cores(args));
+void launch_tiled_forward(Launcher& launcher, const AttentionArgs& args) {
   const std::int64_t t = args.q_tqd.dim(0), q = args.q_tqd.dim(1), g = args.k_tgd.dim(1);
   const AttentionForward forward{Global<const bfloat16>(args.q_tqd),
                                  Global<const bfloat16>(args.k_tgd),
@@ -109,10 +110,7 @@ inline AttentionBackward backward_of(const AttentionArgs& args) {
 }
 
 template <class Launcher>
-void launch_attention_backward(Launcher& launcher, const AttentionArgs& args) {
-  check_attention(args);
-  check_attention_gradients(args);
-  ensure(runs_on_tensor_cores(args));
+void launch_tiled_backward(Launcher& launcher, const AttentionArgs& args) {
   const std::int64_t t = args.q_tqd.dim(0), q = args.q_tqd.dim(1), g = args.k_tgd.dim(1);
   const AttentionBackward backward = backward_of(args);
   with_head_dim(args.q_tqd.dim(2), [&](auto d) {
@@ -123,6 +121,82 @@ void launch_attention_backward(Launcher& launcher, const AttentionArgs& args) {
     launcher.launch("attention_dkv", attention_dkv_kernel<d()>, attention_dkv_shape<d()>(t, g),
                     backward);
   });
+}
+
+// --- Plain
+
+inline LaunchShape plain_attention_shape(std::int64_t t, std::int64_t heads) {
+  return {ceil_div(t, plain_warps), heads, plain_threads, 0};
+}
+
+template <class T>
+PlainAttention<T> plain_forward_of(const AttentionArgs& args) {
+  PlainAttention<T> plain{};
+  plain.q_tqd = Global<const T>(args.q_tqd);
+  plain.k_tgd = Global<const T>(args.k_tgd);
+  plain.v_tgd = Global<const T>(args.v_tgd);
+  plain.out_tqd = Global<T>(args.out_tqd);
+  plain.starts = Global<const std::int32_t>(args.document_start_t);
+  plain.lse_qt = Global<float>(args.lse_qt);
+  plain.num_tokens = args.q_tqd.dim(0);
+  plain.query_heads = args.q_tqd.dim(1);
+  plain.key_heads = args.k_tgd.dim(1);
+  plain.d = args.q_tqd.dim(2);
+  plain.scale = args.scale;
+  return plain;
+}
+
+template <class T>
+PlainAttention<T> plain_backward_of(const AttentionArgs& args) {
+  PlainAttention<T> plain = plain_forward_of<T>(args);
+  plain.dout_tqd = Global<const T>(args.dout_tqd);
+  plain.delta_qt = scratch_array<float>(args.scratch, args.lse_qt.count());
+  plain.dq_tqd = Global<T>(args.dq_tqd);
+  plain.dk_tgd = Global<T>(args.dk_tgd);
+  plain.dv_tgd = Global<T>(args.dv_tgd);
+  return plain;
+}
+
+template <class Launcher>
+void launch_plain_forward(Launcher& launcher, const AttentionArgs& args) {
+  ensure(args.q_tqd.dim(2) <= plain_head_max);
+  with_float_type(args.q_tqd.dtype, [&](auto element) {
+    using T = decltype(element);
+    launcher.launch("attention_forward", plain_attention_forward_kernel<T>,
+                    plain_attention_shape(args.q_tqd.dim(0), args.q_tqd.dim(1)),
+                    plain_forward_of<T>(args));
+  });
+}
+
+template <class Launcher>
+void launch_plain_backward(Launcher& launcher, const AttentionArgs& args) {
+  ensure(args.q_tqd.dim(2) <= plain_head_max);
+  const std::int64_t t = args.q_tqd.dim(0);
+  with_float_type(args.q_tqd.dtype, [&](auto element) {
+    using T = decltype(element);
+    const PlainAttention<T> plain = plain_backward_of<T>(args);
+    launcher.launch("attention_dq", plain_attention_dq_kernel<T>,
+                    plain_attention_shape(t, plain.query_heads), plain);
+    launcher.launch("attention_dkv", plain_attention_dkv_kernel<T>,
+                    plain_attention_shape(t, plain.key_heads), plain);
+  });
+}
+
+// --- Either
+
+template <class Launcher>
+void launch_attention_forward(Launcher& launcher, const AttentionArgs& args) {
+  check_attention(args);
+  if (runs_on_tensor_cores(args)) return launch_tiled_forward(launcher, args);
+  launch_plain_forward(launcher, args);
+}
+
+template <class Launcher>
+void launch_attention_backward(Launcher& launcher, const AttentionArgs& args) {
+  check_attention(args);
+  check_attention_gradients(args);
+  if (runs_on_tensor_cores(args)) return launch_tiled_backward(launcher, args);
+  launch_plain_backward(launcher, args);
 }
 
 }  // namespace strata::cuda
