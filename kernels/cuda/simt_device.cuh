@@ -50,41 +50,111 @@ struct Group {
   __host__ __device__ const T& operator[](int i) const { return values[i]; }
 };
 
-// The widest register of at most 16 bytes that divides an access.
-template <int bytes>
-using Word = std::conditional_t<
-    bytes % 16 == 0, uint4,
-    std::conditional_t<
-        bytes % 8 == 0, uint2,
-        std::conditional_t<bytes % 4 == 0, std::uint32_t,
-                           std::conditional_t<bytes % 2 == 0, std::uint16_t, std::uint8_t>>>>;
-
+// A group as 32-bit registers, put together by hand: what a compiler makes of a union or a copy it
+// may write element by element, and one access of 16 bytes becomes four of 4.
 template <class T, int n>
-union GroupWords {
-  static constexpr int bytes = n * static_cast<int>(sizeof(T));
-  using Part = Word<bytes>;
-  static constexpr int num_parts = bytes / static_cast<int>(sizeof(Part));
-  __device__ GroupWords() {}
-  Group<T, n> group;
-  Part parts[num_parts];
+struct GroupWords {
+  static constexpr int in_word = 4 / static_cast<int>(sizeof(T));
+  static constexpr int count = n / in_word;
+  static constexpr int bits = 8 * static_cast<int>(sizeof(T));
+  static_assert(in_word > 0 && count * in_word == n);
+  using Bits = std::conditional_t<bits == 32, std::uint32_t,
+                                  std::conditional_t<bits == 16, std::uint16_t, std::uint8_t>>;
+
+  std::uint32_t words[count];
+
+  STRATA_DEVICE void put(const Group<T, n>& group) {
+    STRATA_UNROLL
+    for (int i = 0; i < count; ++i) {
+      words[i] = 0;
+      STRATA_UNROLL
+      for (int j = 0; j < in_word; ++j)
+        words[i] |= std::uint32_t{__builtin_bit_cast(Bits, group[i * in_word + j])} << (j * bits);
+    }
+  }
+  STRATA_DEVICE Group<T, n> get() const {
+    Group<T, n> group;
+    STRATA_UNROLL
+    for (int i = 0; i < n; ++i) {
+      const std::uint32_t word = words[i / in_word] >> (i % in_word * bits);
+      group[i] = __builtin_bit_cast(T, static_cast<Bits>(word));
+    }
+    return group;
+  }
 };
 
 template <int n, class T>
 STRATA_DEVICE Group<std::remove_const_t<T>, n> load_words(const T* from) {
-  GroupWords<std::remove_const_t<T>, n> words;
-  using Part = typename GroupWords<std::remove_const_t<T>, n>::Part;
-  STRATA_UNROLL
-  for (int i = 0; i < words.num_parts; ++i) words.parts[i] = reinterpret_cast<const Part*>(from)[i];
-  return words.group;
+  GroupWords<std::remove_const_t<T>, n> group;
+  constexpr int count = group.count;
+  if constexpr (count % 4 == 0) {
+    STRATA_UNROLL
+    for (int i = 0; i < count; i += 4) {
+      const uint4 word = reinterpret_cast<const uint4*>(from)[i / 4];
+      group.words[i] = word.x;
+      group.words[i + 1] = word.y;
+      group.words[i + 2] = word.z;
+      group.words[i + 3] = word.w;
+    }
+  } else if constexpr (count == 2) {
+    const uint2 word = *reinterpret_cast<const uint2*>(from);
+    group.words[0] = word.x;
+    group.words[1] = word.y;
+  } else {
+    static_assert(count == 1);
+    group.words[0] = *reinterpret_cast<const std::uint32_t*>(from);
+  }
+  return group.get();
 }
 
-template <class T, int n>
-STRATA_DEVICE void store_words(T* to, const Group<T, n>& group) {
-  GroupWords<T, n> words;
-  words.group = group;
-  STRATA_UNROLL
-  for (int i = 0; i < words.num_parts; ++i)
-    reinterpret_cast<typename GroupWords<T, n>::Part*>(to)[i] = words.parts[i];
+// Written out, as the compiler takes a store of a uint4 apart and does not always join it again.
+struct GlobalStore {
+  STRATA_DEVICE static void one(void* to, std::uint32_t a) { *static_cast<std::uint32_t*>(to) = a; }
+  STRATA_DEVICE static void two(void* to, std::uint32_t a, std::uint32_t b) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(a),
+                 "r"(b)
+                 : "memory");
+  }
+  STRATA_DEVICE static void four(void* to, std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                 std::uint32_t d) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(a), "r"(b), "r"(c), "r"(d)
+                 : "memory");
+  }
+};
+
+struct SharedStore {
+  STRATA_DEVICE static std::uint32_t address(void* to) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+  }
+  STRATA_DEVICE static void one(void* to, std::uint32_t a) { *static_cast<std::uint32_t*>(to) = a; }
+  STRATA_DEVICE static void two(void* to, std::uint32_t a, std::uint32_t b) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address(to)), "r"(a), "r"(b) : "memory");
+  }
+  STRATA_DEVICE static void four(void* to, std::uint32_t a, std::uint32_t b, std::uint32_t c,
+                                 std::uint32_t d) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address(to)), "r"(a), "r"(b),
+                 "r"(c), "r"(d)
+                 : "memory");
+  }
+};
+
+template <class Store, class T, int n>
+STRATA_DEVICE void store_words(T* to, const Group<T, n>& from) {
+  GroupWords<T, n> group;
+  group.put(from);
+  constexpr int count = group.count;
+  const auto& w = group.words;
+  if constexpr (count % 4 == 0) {
+    STRATA_UNROLL
+    for (int i = 0; i < count; i += 4)
+      Store::four(reinterpret_cast<uint4*>(to) + i / 4, w[i], w[i + 1], w[i + 2], w[i + 3]);
+  } else if constexpr (count == 2) {
+    Store::two(to, w[0], w[1]);
+  } else {
+    static_assert(count == 1);
+    Store::one(to, w[0]);
+  }
 }
 
 template <class T>
@@ -108,7 +178,7 @@ class Global {
   }
   template <int n>
   STRATA_DEVICE void store_group(std::int64_t i, const Group<Value, n>& group) const {
-    store_words(data_ + i, group);
+    store_words<GlobalStore>(data_ + i, group);
   }
   STRATA_DEVICE void atomic_add(std::int64_t i, Value value) const { atomicAdd(data_ + i, value); }
   STRATA_DEVICE void atomic_min(std::int64_t i, Value value) const { atomicMin(data_ + i, value); }
@@ -140,7 +210,7 @@ class Shared {
   }
   template <int n>
   STRATA_DEVICE void store_group(int i, const Group<T, n>& group) const {
-    store_words(data_ + i, group);
+    store_words<SharedStore>(data_ + i, group);
   }
   STRATA_DEVICE std::uint32_t shared_address(int i) const {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(data_ + i));

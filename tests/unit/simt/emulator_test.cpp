@@ -257,6 +257,36 @@ TEST_F(EmulatorTest, CompletesAsynchronousCopiesWhenTheyAreWaitedFor) {
   EXPECT_NE(values_[3], 8) << "the copy may not be there before it is waited for";
 }
 
+STRATA_KERNEL(32) copy_nothing(Global<const int> from, Global<int> to) {
+  const Shared<int> shared(0, 4);
+  if (thread_index() == 0) {
+    copy_async16(shared, 0, from, 1 << 20, false);
+    commit_copies();
+    wait_copies<0>();
+    for (int i = 0; i < 4; ++i) to.store(i, shared.load(i));
+  }
+}
+
+TEST_F(EmulatorTest, CopiesZerosWhereNothingIsWantedAndReadsNothing) {
+  values_.fill(7);
+  const Global<const int> from(values_.data(), 64);
+  EXPECT_EQ(fault_of(copy_nothing, one_warp, from, ints()), std::nullopt);
+  EXPECT_EQ(values_[3], 0);
+}
+
+STRATA_KERNEL(32) overwrite_while_copying(Global<const int> from) {
+  const Shared<int> shared(0, 4);
+  if (thread_index() == 0) copy_async16(shared, 0, from, 0, true);
+  if (thread_index() == 1) shared.store(2, 1);
+  commit_copies();
+  wait_copies<0>();
+}
+
+TEST_F(EmulatorTest, FindsRacesWithCopiesUnderWay) {
+  EXPECT_EQ(fault_of(overwrite_while_copying, one_warp, Global<const int>(values_.data(), 64)),
+            FaultKind::race);
+}
+
 TEST_F(EmulatorTest, FindsThreadsThatLeaveTheirCopies) {
   EXPECT_EQ(fault_of(copy_and_leave, {.shared_bytes = 512}, Global<const int>(values_.data(), 64)),
             FaultKind::pending_copy);
