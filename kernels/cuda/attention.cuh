@@ -12,7 +12,7 @@
 
 namespace strata::cuda {
 
-inline std::uint64_t attention_scratch_bytes(std::int64_t t, std::int64_t q) {
+inline std::uint64_t attention_scratch_size(std::int64_t t, std::int64_t q) {
   return scratch_bytes<float>(t * q);
 }
 

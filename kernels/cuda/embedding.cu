@@ -15,4 +15,6 @@ void embedding_backward(CudaLaunch& launch, const TensorView& tokens_t, const Te
   launch_embedding_backward(launch, tokens_t, dout_th, dtable_vh, scratch);
 }
 
+std::uint64_t embedding_scratch_bytes(std::int64_t v) { return embedding_scratch_size(v); }
+
 }  // namespace strata::cuda

@@ -113,7 +113,7 @@ embedding_backward_kernel(EmbeddingBackward<T> args) {
 
 // --- Host
 
-inline std::uint64_t embedding_scratch_bytes(std::int64_t v) {
+inline std::uint64_t embedding_scratch_size(std::int64_t v) {
   return scratch_bytes<std::int32_t>(2 * v);
 }
 

@@ -21,4 +21,8 @@ void bias_backward(CudaLaunch& launch, const TensorView& dy_tn, const TensorView
   launch_bias_backward(launch, dy_tn, db_n);
 }
 
+std::uint64_t rmsnorm_scratch_bytes(std::int64_t t, std::int64_t h) {
+  return rmsnorm_scratch_size(t, h);
+}
+
 }  // namespace strata::cuda

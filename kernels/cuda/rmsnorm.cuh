@@ -172,7 +172,7 @@ LaunchShape rmsnorm_backward_shape(std::int64_t num_rows, std::int64_t h) {
   return {ceil_div(num_rows, group_rows<team_warps>), 1, norm_threads, partials_bytes + dw_bytes};
 }
 
-inline std::uint64_t rmsnorm_scratch_bytes(std::int64_t t, std::int64_t h) {
+inline std::uint64_t rmsnorm_scratch_size(std::int64_t t, std::int64_t h) {
   std::uint64_t bytes = 0;
   with_team(h, [&](auto team) {
     bytes = scratch_bytes<float>(rmsnorm_backward_shape<team()>(t, h).grid_x * h);

@@ -30,7 +30,7 @@ class EmulatedKernels final : public Kernels {
     cuda::launch_embedding_backward(emulator_, tokens_t, dout_th, dtable_vh, scratch);
   }
   std::uint64_t embedding_scratch_bytes(std::int64_t, std::int64_t v, std::int64_t) const override {
-    return cuda::embedding_scratch_bytes(v);
+    return cuda::embedding_scratch_size(v);
   }
 
   void rmsnorm_forward(TensorView x_th, TensorView w_h, float epsilon, TensorView y_th,
@@ -44,7 +44,7 @@ class EmulatedKernels final : public Kernels {
                                   scratch);
   }
   std::uint64_t rmsnorm_scratch_bytes(std::int64_t t, std::int64_t h) const override {
-    return cuda::rmsnorm_scratch_bytes(t, h);
+    return cuda::rmsnorm_scratch_size(t, h);
   }
 
   void bias_backward(TensorView dy_tn, TensorView db_n, Stream&) override {
@@ -62,7 +62,7 @@ class EmulatedKernels final : public Kernels {
   }
   std::uint64_t attention_scratch_bytes(std::int64_t t, std::int64_t q, std::int64_t,
                                         std::int64_t) const override {
-    return cuda::attention_scratch_bytes(t, q);
+    return cuda::attention_scratch_size(t, q);
   }
   void swiglu_forward(TensorView gate_tf, TensorView up_tf, TensorView y_tf, Stream&) override {
     cuda::launch_swiglu_forward(emulator_, gate_tf, up_tf, y_tf);

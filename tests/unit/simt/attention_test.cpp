@@ -159,7 +159,7 @@ TEST(PlainAttention, AgreesWithTheReferenceInFp32AndForOtherHeads) {
 // --- Either
 
 TEST(EmulatedAttention, HasTheSameBitsUnderEveryOrder) {
-  const EmulatedAttentionCase c{"order", 140, 4, 2, 64, {0, 90}};
+  const EmulatedAttentionCase c{"order", 100, 2, 1, 64, {0, 70}};
   std::string first;
   for (std::uint64_t seed : {0u, 1u, 2u}) {
     const AttentionData data(c, 62);
