@@ -225,9 +225,10 @@ template <class T>
 STRATA_DEVICE void copy_async16(const Shared<T>& to, int i, const Global<const T>& from,
                                 std::int64_t j, bool wanted) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to.shared_address(i)),
-               "l"(from.address(wanted ? j : 0)), "r"(wanted ? 16 : 0));
+               "l"(from.address(wanted ? j : 0)), "r"(wanted ? 16 : 0)
+               : "memory");
 }
-STRATA_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;\n"); }
+STRATA_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
 template <int pending_groups>
 STRATA_DEVICE void wait_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(pending_groups) : "memory");
@@ -256,7 +257,9 @@ STRATA_DEVICE Fragment4 load_matrices_transposed(const Shared<bfloat16>& from, i
   return m;
 }
 STRATA_DEVICE void multiply_add(Sums4& c, const Fragment4& a, const Fragment2& b) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+  // volatile: it may not move into a branch that a part of the warp takes.
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
