@@ -14,7 +14,7 @@
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/train/durable_state.hpp"
 #include "strata/train/planned_run.hpp"
-#include "train/durable_note.hpp"
+#include "durable_note.hpp"
 
 namespace strata {
 
