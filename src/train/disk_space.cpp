@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* checkpoint_demand_name = "a checkpoint";
+
 // A run makes its folders: until then a parent tells.
 std::string nearest_existing(const std::string& directory) {
   std::error_code ignored;
@@ -65,15 +67,20 @@ std::string list_of(const std::vector<DiskDemand>& demands) {
   return text;
 }
 
+bool has_checkpoint(const DiskSum& sum) {
+  return std::ranges::find(sum.demands, checkpoint_demand_name, &DiskDemand::what) !=
+         sum.demands.end();
+}
+
 [[noreturn]] void refuse(const DiskSum& sum) {
   const bool shares = sum.demands.size() > 1;
   throw ConfigError(fmt::format(
       "too little room on the file system of {}: this run needs {}{}, and {} are free: make room, "
-      "put output_dir, export_dir or offload.nvme_paths on another drive, or set save_only_model "
-      "or save_strategy: \"no\"",
+      "or put output_dir, export_dir or offload.nvme_paths on another drive{}",
       sum.demands.front().directory,
       shares ? fmt::format("{} there in all, ", format_bytes(sum.bytes())) : "",
-      list_of(sum.demands), format_bytes(sum.available_bytes)));
+      list_of(sum.demands), format_bytes(sum.available_bytes),
+      has_checkpoint(sum) ? ", or set save_only_model or save_strategy: \"no\"" : ""));
 }
 
 std::vector<DiskDemand> drive_demands(const RunConfig& config, const PlannedRun& run, int ranks) {
@@ -105,7 +112,7 @@ std::vector<DiskDemand> disk_demands(const RunConfig& config, const PlannedRun& 
   std::vector<DiskDemand> demands = drive_demands(config, run, share.num_ranks);
   if (share.writes_checkpoint)
     demands.push_back(
-        {"a checkpoint", config.output_dir.string(), checkpoint_demand(config, run).bytes});
+        {checkpoint_demand_name, config.output_dir.string(), checkpoint_demand(config, run).bytes});
   demands.push_back({"the export", share.export_target.parent_path().string(),
                      run_facts(config, run, 1).export_bytes});
   return demands;
@@ -119,7 +126,7 @@ void check_disk_space(std::span<const DiskDemand> demands, const DiskLookup& loo
 std::string retention_warning(const RunConfig& config, std::span<const DiskDemand> demands,
                               const DiskLookup& lookup) {
   std::vector<DiskDemand> all(demands.begin(), demands.end());
-  const auto one = std::ranges::find(all, "a checkpoint", &DiskDemand::what);
+  const auto one = std::ranges::find(all, checkpoint_demand_name, &DiskDemand::what);
   if (config.save_total_limit == 0 || one == all.end()) return "";
   const std::int64_t there =
       std::ssize(list_checkpoints(posix_file_system(), config.output_dir.string()));
