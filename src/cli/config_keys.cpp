@@ -289,6 +289,10 @@ std::vector<ConfigKey> checkpoint_keys() {
       boolean("save_only_model", at(&C::save_only_model),
               "Checkpoints are Hugging Face folders of the weights alone: no run can go on from "
               "them."),
+      boolean(
+          "save_in_background", at(&C::save_in_background),
+          "Training goes on while a checkpoint is written, with a few tiles more of CPU memory. "
+          "false: it stands still meanwhile."),
       choice<SaveFailurePolicy>("on_save_failure", at(&C::on_save_failure), save_failure_policies,
                                 "What happens when a checkpoint could not be written; those that "
                                 "stand are kept either way."),
@@ -298,6 +302,9 @@ std::vector<ConfigKey> checkpoint_keys() {
                  "its run's."),
       number("max_hours", at(&C::max_hours), not_negative,
              "Hours after which the run stops with a checkpoint (exit code 75); 0: no limit."),
+      number("grace_period", at(&C::grace_period), not_negative,
+             "Seconds that the scheduler gives a run between SIGTERM and SIGKILL: a run that would "
+             "take longer to stop is warned of. 0: not known."),
   };
 }
 
@@ -404,6 +411,11 @@ std::vector<ConfigKey> offload_keys() {
               "Keep a checksum (XXH3) of every tile written to NVMe and compare it on every read: "
               "a tile that comes back changed ends the run. Costs one pass over memory per "
               "transfer, on a thread beside the I/O; the bytes on disk stay the same."),
+      boolean("offload.versioned", at(&O::versioned),
+              "Every step durable: master and moments, all of them on nvme, have two places there, "
+              "and a step ends with a commit. After a crash or a power cut "
+              "`resume_from_checkpoint: true` goes on from the last step; no checkpoint is needed "
+              "and no byte more is written. Takes their bytes on nvme twice."),
   };
 }
 

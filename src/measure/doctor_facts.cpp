@@ -8,6 +8,7 @@
 
 #include "strata/core/error.hpp"
 #include "strata/io/io_engine.hpp"
+#include "strata/io/store/drive_owner.hpp"
 
 namespace strata {
 namespace {
@@ -70,7 +71,10 @@ DoctorFacts gather_facts(const DoctorOptions& options) {
   read_hardware(facts);
   facts.uring = try_uring();
   if (const char* value = std::getenv("OMP_NUM_THREADS")) facts.omp_num_threads = value;
-  for (const std::string& path : options.paths) facts.drives.push_back(look_at(path, path));
+  for (const std::string& path : options.paths) {
+    facts.drives.push_back(look_at(path, path));
+    facts.drives.back().user = drive_user(posix_file_system(), path);
+  }
   if (!options.output_dir.empty())
     facts.output = look_at(options.output_dir, nearest_existing(options.output_dir));
   return facts;

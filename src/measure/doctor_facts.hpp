@@ -26,6 +26,7 @@ struct DirectoryFacts {
   std::string failure;   // why it could not be looked at; empty: it could
   int write_error = 0;   // errno of what forbids to write there
   DriveFacts drive;
+  std::string user = {};  // the run that has it as part of its NVMe tier; empty: none
 };
 
 struct DoctorFacts {

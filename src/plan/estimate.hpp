@@ -31,6 +31,9 @@ std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& 
 std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
                                               const std::vector<PlacedPiece>& pieces);
 
+// Of host memory, what saving in the background takes beside what training does: at least that.
+double saving_memory(const StepOutline& outline, const std::vector<PlacedPiece>& pieces);
+
 class Estimator {
  public:
   // `program` may go when the constructor is done.

@@ -2,8 +2,10 @@
 // ask for, boundary tensors at their peak.
 
 #include <algorithm>
+#include <set>
 
 #include "plan/estimate.hpp"
+#include "plan/saved_state.hpp"
 #include "strata/core/bytes.hpp"
 
 namespace strata {
@@ -41,6 +43,8 @@ class MemoryEstimate {
     norm_partials();
     boundary_homes();
     boundary_slots();
+    if (policy_.background_saves) on(bytes_, Tier::host) += saving_memory(outline_, pieces_);
+    if (policy_.versioned_state) second_versions();
     return bytes_;
   }
 
@@ -61,6 +65,14 @@ class MemoryEstimate {
       for (std::size_t role = 0; role < num_state_roles; ++role)
         on(bytes_, pieces_[i].tier[role]) += static_cast<double>(
             align_up(static_cast<std::uint64_t>(outline_.pieces[i].bytes[role]), page));
+  }
+
+  // All of it is on NVMe.
+  void second_versions() {
+    for (const Role role : {Role::master, Role::moment1, Role::moment2}) {
+      const RoleOutline& outline = outline_.roles[static_cast<std::size_t>(role)];
+      on(bytes_, Tier::nvme) += outline.bytes + outline.padding;
+    }
   }
 
   void look_at_movements() {
@@ -158,7 +170,27 @@ class MemoryEstimate {
   Bytes bytes_{};
 };
 
+// Whether Emitter::save() has to fetch the piece's tiles of a role for itself.
+bool is_fetched_to_save(const StepOutline& outline, const PlacedPiece& piece, std::size_t role) {
+  if (role == gradient_role || piece.tier[role] != Tier::device) return false;
+  const bool is_at_hand = piece.engine == Tier::host;  // where its update is what it waits for
+  if (role == weight_role) return outline.splits_masters && !is_at_hand;
+  const bool is_split = outline.splits_masters && role == static_cast<std::size_t>(Role::master);
+  return !is_split || !is_at_hand || piece.tier[weight_role] == Tier::host;
+}
+
 }  // namespace
+
+double saving_memory(const StepOutline& outline, const std::vector<PlacedPiece>& pieces) {
+  std::set<std::uint64_t> slots;
+  for (const PlacedPiece& piece : pieces)
+    for (std::size_t role = 0; role < num_state_roles; ++role)
+      if (outline.roles[role].bytes > 0 && is_fetched_to_save(outline, piece, role))
+        slots.insert(outline.roles[role].tile);
+  std::uint64_t bytes = outline.save_buffers;
+  for (const std::uint64_t slot : slots) bytes += slot * checkpoint_slots;
+  return static_cast<double>(bytes);
+}
 
 std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
                                               const std::vector<PlacedPiece>& pieces) {

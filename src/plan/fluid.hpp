@@ -24,7 +24,7 @@ struct Draw {
   double share = 0;
 };
 struct Draws {
-  std::array<Draw, 3> of{};
+  std::array<Draw, 5> of{};
   int count = 0;
   void add(int rate, double share) { of[static_cast<std::size_t>(count++)] = {rate, share}; }
 };

@@ -50,7 +50,8 @@ const StepTrack& LaneRun::complete(std::int64_t step) {
 }
 
 bool LaneRun::may_submit() const {
-  return submitted_ < complete_ + 2 && (!result_decides_next_ || reported_ == submitted_);
+  return submitted_ < last_ && submitted_ < complete_ + 2 &&
+         (!result_decides_next_ || reported_ == submitted_);
 }
 
 void LaneRun::submit() {

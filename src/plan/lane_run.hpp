@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <vector>
 
 #include "plan/fluid.hpp"
@@ -33,6 +34,8 @@ class LaneRun {
   LaneRun(const Schedule& schedule, const std::vector<OpDemand>& demands,
           const std::vector<Draws>& draws, const std::vector<SharedRate>& rates);
 
+  // No step begins after so many.
+  void end_after(std::int64_t steps) { last_ = steps; }
   // Runs until `step` is complete; steps are asked for one after the other. It stays valid until
   // the next is.
   const StepTrack& complete(std::int64_t step);
@@ -93,6 +96,7 @@ class LaneRun {
   OpId report_, last_ended_;
   bool result_decides_next_ = false;
   std::int64_t submitted_ = 0, reported_ = 0, complete_ = 0;  // steps
+  std::int64_t last_ = std::numeric_limits<std::int64_t>::max();
   std::array<StepTrack, 3> tracks_;  // two steps in flight, and the last that is complete
 };
 

@@ -18,9 +18,6 @@ constexpr Role tiled_roles[] = {Role::weight, Role::gradient, Role::master, Role
                                 Role::moment2};
 constexpr Role kept_roles[] = {Role::activation, Role::saved};
 
-// One tile is saved while the next is fetched, each with the weight of a split master beside it.
-constexpr int checkpoint_slots = 4;
-
 std::string_view purpose_name(SlotPurpose purpose) {
   switch (purpose) {
     case SlotPurpose::device_weight:

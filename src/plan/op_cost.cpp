@@ -31,6 +31,11 @@ std::size_t num_drives(const Plan& plan, const Schedule& schedule) {
   return count;
 }
 
+// A store's commit: flushes of its drives side by side, then of the manifest and of its folder. A
+// drive that has to empty its cache takes some milliseconds for each; what the state's bytes take
+// was taken by the writes, which bypass the page cache.
+constexpr double commit_seconds = 0.01;
+
 class CostModel {
  public:
   CostModel(const Program& program, const Plan& plan, const Schedule& schedule,
@@ -42,7 +47,8 @@ class CostModel {
 
   OpDemand demand(const Op& op) {
     OpDemand demand = told_apart(op);
-    demand.seconds = std::max(demand.drive_seconds, *std::ranges::max_element(demand.busy));
+    demand.seconds =
+        std::max({demand.seconds, demand.drive_seconds, *std::ranges::max_element(demand.busy)});
     return demand;
   }
 
@@ -67,6 +73,10 @@ class CostModel {
         return collective(op, rates_.gather());
       case OpKind::reduce:
         return collective(op, rates_.reduce());
+      case OpKind::save:
+        return save(op);
+      case OpKind::commit:
+        return {.seconds = commit_seconds};
       default:  // passes over what they read and write
         return pass(op);
     }
@@ -114,6 +124,22 @@ class CostModel {
     const double all = reads ? rates_.all_drives_read() : rates_.all_drives_write();
     use(demand, direction, bytes, bytes / all);
     cross_host_memory(demand, bytes);
+    return demand;
+  }
+
+  // Read, written to a buffer as a checkpoint has it, and that to the drives. A machine without
+  // drives says nothing of where checkpoints go.
+  OpDemand save(const Op& op) const {
+    OpDemand demand;
+    const TileRef& tile = op.operands.front().what;
+    const Shard& shard = program_.shard(tile.shard);
+    const DType dtype = shard.dtype == DType::u16 ? DType::f32 : shard.dtype;  // joined
+    const auto bytes =
+        static_cast<double>(storage_bytes(dtype, program_.tile_count(tile.shard, tile.tile)));
+    cross_host_memory(demand, crossed_bytes(op) + 2 * bytes);
+    demand.uses_all_drives = rates_.checkpoint_write() > 0;
+    if (demand.uses_all_drives)
+      use(demand, Resource::nvme_write, bytes, bytes / rates_.checkpoint_write());
     return demand;
   }
 

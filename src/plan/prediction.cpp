@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "plan/roles.hpp"
+#include "plan/saved_state.hpp"
 
 namespace strata {
 namespace {
@@ -68,14 +68,18 @@ double write_rate(const MachineProfile& machine) {
   return rate;
 }
 
-// What a run needs to go on where it stopped: its weights, masters and moments, of all ranks.
-std::uint64_t state_bytes(const Program& program) {
-  std::uint64_t bytes = 0;
-  for (const Shard& shard : program.shards)
-    if (outlives_steps(shard.role))
-      bytes +=
-          static_cast<std::uint64_t>(storage_bytes(shard.dtype, program.whole_elements(shard.id)));
-  return bytes;
+// Steps overlap, but not across a drain: from the report before to the report after it pass the end
+// of one step, this one alone and the beginning of another, which ends and begins are one alone.
+std::optional<SavingStep> saving_step(const Program& program, const Plan& plan,
+                                      const MachineProfile& machine, double train_seconds,
+                                      std::int64_t every) {
+  if (plan.schedule(saving_schedule) == nullptr) return {};
+  SavingStep step{.every = every};
+  step.seconds = seconds_alone(program, plan, saving_schedule, machine) +
+                 seconds_alone(program, plan, "train", machine) - train_seconds;
+  const double more = step.seconds - train_seconds;
+  if (every > 0) step.share = more / (more + static_cast<double>(every) * train_seconds);
+  return step;
 }
 
 Saving saving(std::string name, std::uint64_t bytes, double rate) {
@@ -96,9 +100,12 @@ PhaseBytes home_bytes(std::string name, const Plan& plan, std::uint64_t buffers)
 }  // namespace
 
 std::vector<PhaseBytes> phase_bytes(const Program&, const Plan& plan, const RunFacts& facts) {
-  return {home_bytes("loading", plan, facts.load_bytes),
-          {"training", plan.tier_bytes},
-          home_bytes("saving", plan, facts.save_bytes)};
+  PhaseBytes saving = home_bytes("saving", plan, facts.save_bytes);
+  if (plan.save_buffers.bytes > 0) {  // beside training
+    saving.bytes = plan.tier_bytes;
+    saving.bytes[static_cast<std::size_t>(Tier::host)] += facts.save_bytes;
+  }
+  return {home_bytes("loading", plan, facts.load_bytes), {"training", plan.tier_bytes}, saving};
 }
 
 Prediction predict(const Program& program, const Plan& plan, const MachineProfile& machine,
@@ -116,7 +123,8 @@ Prediction predict(const Program& program, const Plan& plan, const MachineProfil
   p.drives = drive_wear(plan, machine);
   const double rate = write_rate(machine);
   p.savings = {saving("export", facts.export_bytes, rate),
-               saving("checkpoint", state_bytes(program), rate)};
+               saving("checkpoint", facts.checkpoint_bytes, rate)};
+  p.saving_step = saving_step(program, plan, machine, p.simulation.step_seconds, facts.save_steps);
   p.phases = phase_bytes(program, plan, facts);
   return p;
 }

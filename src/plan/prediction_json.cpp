@@ -56,6 +56,12 @@ Json savings_json(const Prediction& p) {
   for (const Saving& saving : p.savings)
     json[saving.name] = {{"bytes", saving.bytes},
                          {"seconds", saving.seconds > 0 ? Json(saving.seconds) : Json(nullptr)}};
+  if (!p.saving_step) return json;
+  Json& checkpoint = json["checkpoint"];
+  checkpoint["step_seconds"] = p.saving_step->seconds;
+  const bool by_steps = p.saving_step->every > 0;
+  checkpoint["save_steps"] = by_steps ? Json(p.saving_step->every) : Json(nullptr);
+  checkpoint["share_of_time"] = by_steps ? Json(p.saving_step->share) : Json(nullptr);
   return json;
 }
 

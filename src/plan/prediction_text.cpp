@@ -59,6 +59,17 @@ std::string life_text(const DriveWear& wear, double step_seconds) {
                      format_seconds(wear.life_steps * step_seconds));
 }
 
+std::string format_saving_step(const Prediction& p) {
+  if (!p.saving_step) return "";
+  std::string text = fmt::format("; a step with a checkpoint takes {} instead of {}",
+                                 format_seconds(p.saving_step->seconds),
+                                 format_seconds(p.simulation.step_seconds));
+  if (p.saving_step->every > 0)
+    text += fmt::format(": {:.1f}% of the time with one every {} steps", 100 * p.saving_step->share,
+                        format_grouped(static_cast<double>(p.saving_step->every)));
+  return text;
+}
+
 }  // namespace
 
 std::string format_seconds(double seconds) {
@@ -143,15 +154,15 @@ std::string format_drives(const Prediction& p) {
 
 std::string format_savings(const Prediction& p) {
   std::string text;
-  for (const Saving& saving : p.savings)
-    text += fmt::format(
-        "{:<9}{}{}\n", saving.name == "export" ? "export" : "saving",
-        scaled(static_cast<double>(saving.bytes), "B"),
-        fmt::format(
-            "{}{}", saving.name == "export" ? " of weights" : " of weights, masters and moments",
-            saving.seconds > 0
-                ? fmt::format(", {} at the rate of all drives", format_seconds(saving.seconds))
-                : ""));
+  for (const Saving& saving : p.savings) {
+    const bool exports = saving.name == "export";
+    text += fmt::format("{:<9}{} of {}", exports ? "export" : "saving",
+                        scaled(static_cast<double>(saving.bytes), "B"),
+                        exports ? "weights" : "masters and moments");
+    if (saving.seconds > 0)
+      text += fmt::format(", {} at the rate of all drives", format_seconds(saving.seconds));
+    text += exports ? "\n" : format_saving_step(p) + "\n";
+  }
   return text;
 }
 

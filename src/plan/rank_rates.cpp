@@ -30,6 +30,8 @@ RankRates::RankRates(const MachineProfile& machine, std::size_t num_drives)
     all_read_ += machine.drives[i].read_bytes_per_s / ranks_;
     all_write_ += machine.drives[i].write_bytes_per_s / ranks_;
   }
+  for (const DriveProfile& drive : machine.drives)
+    checkpoint_write_ += drive.write_bytes_per_s / ranks_;
 }
 
 double RankRates::stated(double rate, std::string_view key) const {

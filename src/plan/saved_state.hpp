@@ -34,6 +34,10 @@ inline bool is_versioned(const Policy& policy, Role role) {
   return policy.versioned_state && is_optimizer_state(role);
 }
 
+// Of what is fetched to be saved: one tile is saved while the next is fetched, each with the weight
+// of a split master beside it.
+inline constexpr int checkpoint_slots = 4;
+
 // Four pieces of one tile each on their way to the drive, a page more for a piece that begins in
 // the middle of one, and one more of these to join a split master in.
 inline std::uint64_t save_buffers_bytes(const Program& program) {

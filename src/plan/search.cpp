@@ -295,12 +295,27 @@ class Search {
   std::vector<Simulated> simulated_;
 };
 
+// What versioned state rules out: its roles stay on NVMe, and updates wait for the norm.
+void keep_versioned(Policy& policy, SearchSpace& space) {
+  for (const Role role : {Role::master, Role::moment1, Role::moment2}) {
+    policy.fractions[static_cast<std::size_t>(role)] = {0, 0, 1};
+    space.fixed_roles.push_back(role);
+  }
+  std::erase(space.update_orders, UpdateOrder::during_backward);
+  if (space.update_orders.empty()) space.update_orders = {UpdateOrder::deferred};
+  if (policy.update_order == UpdateOrder::during_backward)
+    policy.update_order = UpdateOrder::deferred;
+}
+
 }  // namespace
 
 SearchResult search(const ProgramMaker& make_program, const TierLimits& limits,
                     const MachineProfile& machine, const SearchStart& start,
                     const SearchSpace& space) {
-  return Search(make_program, limits, machine, start, space).run();
+  SearchStart from = start;
+  SearchSpace within = space;
+  if (start.policy.versioned_state) keep_versioned(from.policy, within);
+  return Search(make_program, limits, machine, from, within).run();
 }
 
 }  // namespace strata

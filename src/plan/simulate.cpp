@@ -78,6 +78,18 @@ void add_op_times(Simulation& result, const StepTrack& step) {
 
 }  // namespace
 
+double seconds_alone(const Program& program, const Plan& plan, std::string_view name,
+                     const MachineProfile& machine) {
+  const std::vector<OpDemand> demands = op_demands(program, plan, name, machine);
+  if (demands.empty()) return 0;
+  const SharedRates shared(machine);
+  const std::vector<Draws> draws = shared.draws(demands);
+  LaneRun run(schedule_named(plan, name), demands, draws, shared.rates());
+  run.end_after(1);
+  const StepTrack& step = run.complete(0);
+  return *std::ranges::max_element(step.end) - step.begin;
+}
+
 Simulation simulate(const Program& program, const Plan& plan, std::string_view name,
                     const MachineProfile& machine) {
   const Schedule& schedule = schedule_named(plan, name);

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "plan/memory_alignment.hpp"
-#include "plan/roles.hpp"
+#include "plan/saved_state.hpp"
 #include "plan/spread.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -58,6 +58,7 @@ void StepOutline::outline_state(const Program& program) {
   std::int64_t most_tiles = 0;
   for (const Shard& shard : program.shards) {
     if (!is_model_state(shard.role)) continue;
+    splits_masters |= is_split(program, shard.id);
     RoleOutline& role = roles[static_cast<std::size_t>(shard.role)];
     role.bytes += static_cast<double>(shard.bytes());
     sliced[static_cast<std::size_t>(shard.role)] = program.slices(shard.role);
@@ -85,7 +86,7 @@ void StepOutline::add_pieces(const Program& program, std::int64_t tiles_per_piec
 }
 
 UpdatePiece StepOutline::piece_of(const Program& program, int block, std::int64_t first,
-                                 std::int64_t end) {
+                                  std::int64_t end) {
   UpdatePiece piece;
   piece.block = block;
   for (int role = 0; role < num_state_roles; ++role) {
@@ -236,6 +237,7 @@ void StepOutline::outline_fixed(const Program& program) {
     block.norm_partials = aligned(chunks * static_cast<std::int64_t>(sizeof(double)));
     fixed_host += block.norm_partials;
   }
+  save_buffers = save_buffers_bytes(program);
   fixed_device += scratch;
   fixed_host += transfer + memory_alignment;  // and the update's scalars
 }

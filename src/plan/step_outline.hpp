@@ -80,6 +80,8 @@ struct StepOutline {
   std::array<bool, num_state_roles> updated{};          // read and written by updates
   std::array<bool, num_state_roles> sliced{};           // this rank has its slice alone
   std::array<RoleOutline, num_state_roles> roles{};
+  bool splits_masters = false;
+  std::uint64_t save_buffers = 0;  // where a plan saves in the background
   std::vector<BlockOutline> blocks;
   // By slot bytes.
   std::map<std::uint64_t, SlotClass> weight_classes, contribution_classes, reduced_classes;
@@ -95,7 +97,7 @@ struct StepOutline {
   void outline_state(const Program& program);
   void add_pieces(const Program& program, std::int64_t tiles_per_piece);
   static UpdatePiece piece_of(const Program& program, int block, std::int64_t first,
-                             std::int64_t end);
+                              std::int64_t end);
   void order_pieces(const Program& program);
   void outline_blocks(const Program& program);
   void outline_classes(const Program& program);

@@ -1,6 +1,17 @@
 #include "plan/trial_bench.hpp"
 
+#include "plan/estimate.hpp"
+
 namespace strata {
+namespace {
+
+// A schedule as large as that of training, which is not simulated: what it takes is known.
+Policy without_saves(Policy policy) {
+  policy.background_saves = false;
+  return policy;
+}
+
+}  // namespace
 
 Variant::Variant(const ProgramVariant& value, Program program, const TierLimits& limits,
                  const MachineProfile& machine, const SearchSpace& space)
@@ -14,6 +25,11 @@ Variant::Variant(const ProgramVariant& value, Program program, const TierLimits&
 void Variant::correct(const Capacity& estimated, const Capacity& actual) {
   for (std::size_t tier = 0; tier < num_tiers; ++tier)
     capacity_[tier] = limits_[tier] - (actual[tier] - estimated[tier]);
+}
+
+double Variant::saving_memory(const Policy& policy) const {
+  const StepOutline& outline = estimator_.outline();
+  return strata::saving_memory(outline, place_pieces(outline, policy));
 }
 
 Variant& TrialBench::variant(const ProgramVariant& value) {
@@ -53,8 +69,10 @@ Fit TrialBench::fit(Variant& variant, const Policy& policy) {
 
 std::optional<Simulation> TrialBench::simulate(Variant& variant, const Policy& policy) {
   if (spent() || !tried_.insert(key(variant, policy)).second) return std::nullopt;
-  const Plan planned = plan(variant, policy);
-  const Fit fit = fit_of(planned, limits_);
+  const Plan planned = plan(variant, without_saves(policy));
+  Fit fit = fit_of(planned, limits_);
+  if (policy.background_saves)
+    fit.need[static_cast<std::size_t>(Tier::host)] += variant.saving_memory(policy);
   variant.correct(variant.estimator().estimate(policy).tier_bytes, fit.need);
   if (!fit.fits()) return std::nullopt;
   ++simulations_;

@@ -24,6 +24,7 @@ class Variant {
   const Program& program() const { return program_; }
   const Estimator& estimator() const { return estimator_; }
   const PlacementMoves& moves() const { return moves_; }
+  double saving_memory(const Policy& policy) const;  // beside what a plan that saves nothing has
   PlacementSearch placements(double caution) const {
     return {estimator_, moves_, capacity_, caution};
   }

@@ -327,6 +327,7 @@ std::string OpRunner::failure(const Op& op, const StepState& step, const std::st
 std::string OpRunner::describe(const Op& op) const {
   std::string text = fmt::format("{} on lane {}", op_kind_name(op.kind), lane_name(op.lane));
   if (op.segment.valid()) text += fmt::format(" for '{}'", program_.segment(op.segment).name);
+  if (op.kind == OpKind::commit) return text;  // of all
   for (const Operand& operand : op.operands) {
     if (!operand.what.shard.valid()) continue;
     text += fmt::format(", '{}'", program_.shard(operand.what.shard).name);

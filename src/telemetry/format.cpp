@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "strata/core/bytes.hpp"
 #include "strata/telemetry/progress.hpp"
 
 namespace strata {
@@ -42,6 +43,20 @@ std::string format_step(const StepReport& report, double eta_seconds) {
     text += " | eta " + format_duration(eta_seconds);
   if (!report.applied) text += " | skipped: non-finite gradients";
   return text;
+}
+
+std::string format_saved(const SaveReport& report) {
+  const double per_second = static_cast<double>(report.bytes) / std::fmax(report.seconds, 1e-9);
+  std::string text =
+      fmt::format("saved {} at step {}: {} in {:.2f} s ({}/s), verified", report.path, report.step,
+                  format_bytes(report.bytes), report.seconds,
+                  format_bytes(static_cast<std::uint64_t>(per_second)));
+  if (report.steps_meanwhile == 0) return text;
+  text += fmt::format("; step {} took {:.2f} s more", report.step + 1,
+                      std::fmax(0, report.carrier_extra_seconds));
+  if (report.steps_meanwhile == 1) return text;
+  return text + fmt::format(", the {} steps meanwhile {:.2f} s", report.steps_meanwhile,
+                            std::fmax(0, report.extra_seconds));
 }
 
 std::string format_duration(double seconds) {

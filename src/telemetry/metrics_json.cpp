@@ -65,13 +65,16 @@ std::string evaluation_json(std::int64_t step, double loss, std::int64_t tokens)
   return dump(object);
 }
 
-std::string saved_json(std::int64_t step, const std::string& path, std::uint64_t bytes,
-                       double seconds) {
+std::string saved_json(const SaveReport& report) {
   Json object;
-  object["step"] = step;
-  object["checkpoint"] = path;
-  object["checkpoint_bytes"] = bytes;
-  put(object, "checkpoint_seconds", seconds);
+  object["step"] = report.step;
+  object["checkpoint"] = report.path;
+  object["checkpoint_bytes"] = report.bytes;
+  put(object, "checkpoint_seconds", report.seconds);
+  if (report.steps_meanwhile == 0) return dump(object);
+  object["checkpoint_steps"] = report.steps_meanwhile;
+  put(object, "checkpoint_carrier_extra_seconds", report.carrier_extra_seconds);
+  put(object, "checkpoint_extra_seconds", report.extra_seconds);
   return dump(object);
 }
 

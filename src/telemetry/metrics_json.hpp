@@ -12,8 +12,7 @@ namespace strata {
 
 std::string step_json(const StepReport& report);
 std::string evaluation_json(std::int64_t step, double loss, std::int64_t tokens);
-std::string saved_json(std::int64_t step, const std::string& path, std::uint64_t bytes,
-                       double seconds);
+std::string saved_json(const SaveReport& report);
 std::string event_json(const std::string& name, const std::string& text);
 
 }  // namespace strata

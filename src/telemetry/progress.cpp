@@ -121,13 +121,9 @@ void Progress::evaluation(std::int64_t step, double loss, std::int64_t tokens) {
   impl_->print(impl_->colored(bold, line));
 }
 
-void Progress::saved(std::int64_t step, const std::string& path, std::uint64_t bytes,
-                     double seconds) {
-  impl_->record(saved_json(step, path, bytes, seconds));
-  impl_->print(fmt::format("saved {} at step {}: {} in {:.2f} s ({}/s), verified", path, step,
-                           format_bytes(bytes), seconds,
-                           format_bytes(static_cast<std::uint64_t>(static_cast<double>(bytes) /
-                                                                   std::max(seconds, 1e-9)))));
+void Progress::saved(const SaveReport& report) {
+  impl_->record(saved_json(report));
+  impl_->print(format_saved(report));
 }
 
 void Progress::event(const std::string& name, const std::string& text) {

@@ -87,9 +87,9 @@ PerResource<double> transfer_seconds(const Plan& plan, const Schedule& schedule,
   return seconds;
 }
 
-void BusyTime::add(std::span<const OpTime> times, double at_s) {
-  ensure(times.size() == schedule_.ops.size());
-  for (const Op& op : schedule_.ops) {
+void BusyTime::add(const Schedule& schedule, std::span<const OpTime> times, double at_s) {
+  ensure(times.size() == schedule.ops.size());
+  for (const Op& op : schedule.ops) {
     const OpTime& time = times[op.id.index()];
     stretches_[static_cast<std::size_t>(resource_of_lane(op.lane))].push_back(
         {time.start + at_s, time.end + at_s});

@@ -53,7 +53,7 @@ struct StepTracer::Impl {
         process(number),
         program(of),
         plan(with),
-        schedule(ops),
+        schedule(&ops),
         uses(first_uses(ops)) {
     trace.name_row(process, steps_row, "step", 0);
   }
@@ -74,8 +74,8 @@ struct StepTracer::Impl {
   const int process;
   const Program& program;
   const Plan& plan;
-  const Schedule& schedule;
-  const std::vector<FirstUse> uses;
+  const Schedule* schedule;
+  std::vector<FirstUse> uses;
   std::array<LaneRows, num_lanes> rows;
   std::array<std::vector<int>, num_lanes> row_numbers;
   int last_row = steps_row;
@@ -85,7 +85,7 @@ struct StepTracer::Impl {
 };
 
 void StepTracer::Impl::place(std::span<const OpTime> times, double at_s) {
-  ensure(times.size() == schedule.ops.size());
+  ensure(times.size() == schedule->ops.size());
   placed.assign(times.size(), {});
   for (std::size_t i = 0; i < times.size(); ++i) {
     placed[i].start_ns = nanoseconds(times[i].start + at_s);
@@ -95,7 +95,7 @@ void StepTracer::Impl::place(std::span<const OpTime> times, double at_s) {
 }
 
 void StepTracer::Impl::place_lane(std::size_t lane) {
-  std::vector<OpId> ops = schedule.lanes[lane];
+  std::vector<OpId> ops = schedule->lanes[lane];
   std::ranges::stable_sort(ops, {}, [&](OpId op) { return placed[op.index()].start_ns; });
   for (const OpId op : ops)
     if (placed[op.index()].takes_time()) placed[op.index()].row = row_of(lane, placed[op.index()]);
@@ -115,7 +115,7 @@ int StepTracer::Impl::row_of(std::size_t lane, const Placed& op) {
 }
 
 void StepTracer::Impl::write_step(std::int64_t number) {
-  const auto& ops = schedule.lanes[static_cast<std::size_t>(Lane::compute)];
+  const auto& ops = schedule->lanes[static_cast<std::size_t>(Lane::compute)];
   if (ops.empty()) return;
   const std::int64_t begin = placed[ops.front().index()].start_ns;
   const std::int64_t end = placed[ops.back().index()].end_ns;
@@ -124,7 +124,7 @@ void StepTracer::Impl::write_step(std::int64_t number) {
 }
 
 void StepTracer::Impl::write_spans(std::int64_t number) {
-  for (const Op& op : schedule.ops) {
+  for (const Op& op : schedule->ops) {
     if (!placed[op.id.index()].takes_time()) continue;
     TraceFile::Span span = span_of(op.id);
     const std::string label = op_label(program, op);
@@ -146,7 +146,7 @@ void StepTracer::Impl::write_flows() {
 }
 
 void StepTracer::Impl::add_rates() {
-  for (const Op& op : schedule.ops) {
+  for (const Op& op : schedule->ops) {
     const Placed& at = placed[op.id.index()];
     if (const auto bytes = link_bytes(op, plan.limits.io_alignment); bytes > 0)
       rates[static_cast<std::size_t>(resource_of_lane(op.lane))].add(at.start_ns, at.end_ns, bytes);
@@ -166,6 +166,15 @@ void StepTracer::step(std::span<const OpTime> times, double at_s, std::int64_t n
   impl_->write_flows();
   impl_->add_rates();
   impl_->trace.flush();
+}
+
+void StepTracer::step(const Schedule& schedule, std::span<const OpTime> times, double at_s,
+                      std::int64_t number) {
+  if (impl_->schedule != &schedule) {
+    impl_->schedule = &schedule;
+    impl_->uses = first_uses(schedule);
+  }
+  step(times, at_s, number);
 }
 
 void StepTracer::finish() {

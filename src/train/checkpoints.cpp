@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <functional>
-#include <span>
 
 #include "checkpoint/checkpoint_names.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "train/checkpoint_save.hpp"
 #include "train/state_pieces.hpp"
-#include "train/state_saver.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
@@ -76,6 +76,18 @@ void remove_old_weights(const RunConfig& config, std::int64_t newest) {
     std::filesystem::remove_all(checkpoint_path(config, steps[i]));
 }
 
+// Of new ones: what goes wrong here is told, and no reason to stop.
+void look_after_weights(const RunConfig& config, SaveOutcome& outcome) {
+  try {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(outcome.path))
+      if (entry.is_regular_file()) outcome.bytes += entry.file_size();
+    if (config.save_total_limit > 0) remove_old_weights(config, outcome.step);
+  } catch (const std::exception& error) {
+    outcome.warning =
+        fmt::format("{} stands, but an old one may still be there: {}", outcome.path, error.what());
+  }
+}
+
 // A run cannot go on from them, and another would meet their names.
 void refuse_saved_weights(const RunConfig& config) {
   if (config.save_strategy == SaveStrategy::no || !std::filesystem::exists(config.output_dir))
@@ -102,17 +114,6 @@ CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& ru
   if (config.save_total_limit > 0)
     demand.bytes_kept = demand.bytes * static_cast<std::uint64_t>(config.save_total_limit + 1);
   return demand;
-}
-
-void check_checkpoint_space(const RunConfig& config, const PlannedRun& run) {
-  const std::uint64_t need = checkpoint_demand(config, run).bytes;
-  const std::uint64_t free = posix_file_system().free_bytes(config.output_dir.string());
-  if (need <= free) return;
-  throw ConfigError(
-      fmt::format("a checkpoint of this run takes {}, but {} has {} free: make room, choose "
-                  "another output_dir, "
-                  "or set save_only_model or save_strategy: \"no\"",
-                  format_bytes(need), config.output_dir.string(), format_bytes(free)));
 }
 
 std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoEngine& engine) {
@@ -144,15 +145,78 @@ bool Checkpoints::is_due(double epochs_before, double epochs, std::int64_t step)
   return false;
 }
 
+Checkpoints::Checkpoints(const RunConfig& config, Session& session)
+    : config_(config), session_(session) {}
+
+Checkpoints::~Checkpoints() = default;
+
 SaveOutcome Checkpoints::save(const RunNote& note) {
-  const std::int64_t begin = now_ns();
   session_.executor().drain();
+  if (config_.save_only_model) return save_weights(note);
+  if (open(note)) save_->write_state();
+  return complete();
+}
+
+std::optional<SaveOutcome> Checkpoints::begin(const RunNote& note) {
+  if (!open(note)) return complete();
+  save_->take_from_step();
+  return {};
+}
+
+SaveVote Checkpoints::vote() const { return save_ == nullptr ? SaveVote{} : save_->vote(); }
+
+std::optional<SaveOutcome> Checkpoints::advance(const SaveVote& agreed) {
+  save_->advance(agreed);
+  if (!save_->is_over()) return {};
+  return take_outcome();
+}
+
+// Steps that hand it over may still be under way.
+SaveOutcome Checkpoints::complete() {
+  session_.executor().drain();
+  while (!save_->is_over()) save_->advance(settle());
+  return take_outcome();
+}
+
+bool Checkpoints::can_give_way() const { return save_ != nullptr && !save_->is_being_committed(); }
+
+void Checkpoints::give_way() {
+  save_->give_up();
+  complete();
+}
+
+bool Checkpoints::open(const RunNote& note) {
+  ensure(save_ == nullptr);
+  save_ = std::make_unique<CheckpointSave>(config_, session_, note);
+  while (!save_->is_open() && !save_->is_over()) save_->advance(settle());
+  return save_->is_open();
+}
+
+// Until no rank is busy. Short naps, so that none is taken for lost.
+SaveVote Checkpoints::settle() {
+  constexpr std::chrono::milliseconds longest_nap(50);
+  for (std::chrono::milliseconds nap(1);; nap = std::min(2 * nap, longest_nap)) {
+    const SaveVote own = save_->vote();
+    const auto [is_busy, has_failed] = session_.any_rank(std::array{own.is_busy, own.has_failed});
+    if (!is_busy) return {false, has_failed};
+    save_->nap(nap);
+  }
+}
+
+SaveOutcome Checkpoints::take_outcome() {
+  const std::unique_ptr<CheckpointSave> over = std::move(save_);
+  return over->outcome();
+}
+
+SaveOutcome Checkpoints::save_weights(const RunNote& note) {
+  const std::int64_t begin = now_ns();
   SaveOutcome outcome;
+  outcome.step = note.step;
   outcome.path = checkpoint_path(config_, note.step).string();
-  outcome.bytes = checkpoint_demand(config_, session_.run()).bytes;
-  outcome.failure = config_.save_only_model ? write_weights(outcome.path) : write_state(note);
-  if (outcome.failure.empty()) outcome.warning = remove_old(note.step);
+  outcome.failure = write_weights(outcome.path);
   outcome.seconds = seconds(now_ns() - begin);
+  if (outcome.failure.empty() && session_.run().program.rank == 0)
+    look_after_weights(config_, outcome);
   return outcome;
 }
 
@@ -166,67 +230,6 @@ std::string Checkpoints::write_weights(const std::string& path) {
     failure = error.what();
   }
   return session_.first_of_ranks(failure);
-}
-
-// Each stage is tried by every rank, and given up by all where one fails. Returns why.
-std::string Checkpoints::write_state(const RunNote& note) {
-  const bool commits = session_.run().program.rank == 0;
-  const std::vector<StateVector> vectors = state_vectors(session_.run());
-  std::unique_ptr<CheckpointWriter> writer;
-  std::vector<StatePiece> pieces;
-  std::string failure;
-  const auto attempt = [&](bool takes_part, const std::function<void()>& stage) {
-    if (!failure.empty()) return;
-    std::string own;
-    try {
-      if (takes_part) stage();
-    } catch (const Error& error) {
-      own = error.what();
-    }
-    failure = session_.first_of_ranks(own);
-  };
-  const auto open = [&] {
-    writer = CheckpointWriter::open(session_.engine(), config_.output_dir.string(), note.step,
-                                    vectors, commits);
-  };
-  attempt(commits, open);
-  attempt(!commits, open);
-  attempt(true, [&] {
-    save_state(session_.run(), session_.state(), *writer, vectors);
-    pieces = writer->finish();
-  });
-  if (failure.empty()) pieces = pieces_of_ranks(std::move(pieces));
-  attempt(commits, [&] { writer->commit(pieces, note); });
-  return failure;
-}
-
-// Ranks have written different numbers of pieces: all are filled up to the most.
-std::vector<StatePiece> Checkpoints::pieces_of_ranks(std::vector<StatePiece> own) {
-  const auto counts = session_.gather_over_ranks(std::vector<std::size_t>{own.size()});
-  const std::size_t most = *std::ranges::max_element(counts);
-  own.resize(most);
-  const std::vector<StatePiece> all = session_.gather_over_ranks(std::move(own));
-  std::vector<StatePiece> pieces;
-  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    const auto of_rank = std::span(all).subspan(rank * most, counts[rank]);
-    pieces.insert(pieces.end(), of_rank.begin(), of_rank.end());
-  }
-  return pieces;
-}
-
-// The new one is verified by now: what cannot be removed is told, and no reason to stop.
-std::string Checkpoints::remove_old(std::int64_t step) {
-  if (session_.run().program.rank != 0 || config_.save_total_limit == 0) return "";
-  try {
-    if (config_.save_only_model)
-      remove_old_weights(config_, step);
-    else
-      remove_old_checkpoints(session_.engine().file_system(), config_.output_dir.string(),
-                             config_.save_total_limit, step);
-  } catch (const std::exception& error) {
-    return fmt::format("an old checkpoint is still there: {}", error.what());
-  }
-  return "";
 }
 
 }  // namespace strata

@@ -1,9 +1,11 @@
 #pragma once
-// A StateSaver writes a rank's own part of the state to a checkpoint, a tile at a time through a
-// few buffers: one is filled while others are on their way to the disk. The executor must be
-// drained. Thread contract: one thread.
+// Writes a rank's own part of the state, as it stands at its homes, to a checkpoint. The executor
+// must be drained. Thread contract: one thread, which may be another than the executor's.
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/runtime/state_access.hpp"
@@ -11,13 +13,12 @@
 
 namespace strata {
 
-// Elements in own tiles of what every rank holds whole are written by the rank whose slice they
-// are. Returns when the writer has taken everything; finish() tells whether it arrived. `vectors`
-// are those the writer was opened with.
+// `memory`: the plan's save buffers; empty: as much is allocated. Returns when the writer has taken
+// everything, or a write has failed (finish() tells), or `given_up` was set.
 void save_state(const PlannedRun& run, StateAccess& state, CheckpointWriter& writer,
-                const std::vector<StateVector>& vectors);
+                std::span<std::byte> memory, const std::atomic<bool>& given_up);
 
 // What save_state needs of host memory beside the plan's.
-std::uint64_t save_buffer_bytes(const Program& program);
+std::uint64_t save_buffer_bytes(const PlannedRun& run);
 
 }  // namespace strata

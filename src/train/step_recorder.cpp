@@ -86,37 +86,54 @@ StepRecorder::StepRecorder(const TrainerOptions& options, const Executor& execut
     : executor_(executor),
       plan_(run.plan),
       schedule_(*run.plan.schedule("train")),
-      bytes_(moved_bytes(run.plan, schedule_)),
       origin_ns_(now_ns()),
       trace_(options, run, total_steps),
       busy_(schedule_) {
+  kinds_.push_back({&schedule_, moved_bytes(plan_, schedule_)});
+  if (const Schedule* saves = plan_.schedule("train_save"))
+    kinds_.push_back({saves, moved_bytes(plan_, *saves)});
   if (options.predicted) predicted_ = prediction_of(schedule_, *options.predicted);
 }
 
-void StepRecorder::took(std::int64_t index, double step_seconds) {
-  walls_[slot(index)] = {step_seconds, seconds(now_ns() - origin_ns_)};
+const StepRecorder::Kind& StepRecorder::kind_of(std::string_view schedule) const {
+  return *std::ranges::find(kinds_, schedule, [](const Kind& kind) { return kind.schedule->name; });
+}
+
+void StepRecorder::took(std::int64_t index, double step_seconds, std::string_view schedule) {
+  if (next_ < 0) next_ = first_ = index;
+  walls_[slot(index)] = {step_seconds, seconds(now_ns() - origin_ns_), &kind_of(schedule)};
 }
 
 void StepRecorder::collect() {
-  while (auto step = executor_.completed_step(schedule_.name, timing_.index + 1, origin_ns_))
-    note(std::move(*step));
+  while (next_ >= 0 && walls_[slot(next_)].kind != nullptr) {
+    Wall& wall = walls_[slot(next_)];
+    auto step = executor_.completed_step(wall.kind->schedule->name, next_, origin_ns_);
+    if (!step) return;
+    note(wall, std::move(*step));
+    wall.kind = nullptr;  // Looked at.
+    ++next_;
+  }
 }
 
-void StepRecorder::note(CompletedStep step) {
+// What carries a checkpoint is no step like others.
+void StepRecorder::note(const Wall& wall, CompletedStep step) {
+  const Schedule& schedule = *wall.kind->schedule;
+  if (kind_ != wall.kind) before_.clear();
+  kind_ = wall.kind;
   timing_ = step.timing;
-  const Wall& wall = walls_[slot(timing_.index)];
   use_.seconds = wall.seconds;
-  busy_.add(step.ops);
+  busy_.add(schedule, step.ops);
   use_.busy = busy_.within(wall.end - wall.seconds, wall.end);
-  use_.transfer = transfer_seconds(plan_, schedule_, step.ops);
+  use_.transfer = transfer_seconds(plan_, schedule, step.ops);
   note_waits(step);
-  if (timing_.index >= warm_up_steps) history_.add(use_);
-  trace_.step(step);
+  const bool is_warm = timing_.index >= first_ + warm_up_steps;
+  if (is_warm && &schedule == &schedule_) history_.add(use_);
+  trace_.step(schedule, step);
   before_ = std::move(step.ops);
 }
 
 void StepRecorder::note_waits(const CompletedStep& step) {
-  const StepGap gap = before_.empty() ? StepGap{} : step_gap(schedule_, before_, step.ops);
+  const StepGap gap = before_.empty() ? StepGap{} : step_gap(*kind_->schedule, before_, step.ops);
   for (std::size_t lane = 0; lane < num_lanes; ++lane)
     waits_[lane] = seconds(step.timing.compute_wait_ns[lane]) + gap.lanes[lane];
   use_.waits = waits_by_resource(waits_);
@@ -133,7 +150,7 @@ void StepRecorder::describe(StepReport& report) const {
   if (timing_.index < 0 || use_.seconds <= 0) return;
   report.used = by_resource([&](std::size_t i) { return use_.busy[i] / use_.seconds; });
   report.rates = by_resource([&](std::size_t i) {
-    return use_.transfer[i] > 0 ? static_cast<double>(bytes_[i]) / use_.transfer[i] : 0;
+    return use_.transfer[i] > 0 ? static_cast<double>(kind_->bytes[i]) / use_.transfer[i] : 0;
   });
   if (!predicted_) return;
   report.roofline =
@@ -142,7 +159,7 @@ void StepRecorder::describe(StepReport& report) const {
 }
 
 Roofline StepRecorder::roofline() const {
-  return {history_.num_steps(), history_.median(), bytes_, predicted_};
+  return {history_.num_steps(), history_.median(), kinds_.front().bytes, predicted_};
 }
 
 }  // namespace strata

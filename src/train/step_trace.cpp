@@ -19,19 +19,26 @@ double earliest(const std::vector<OpTime>& times) {
   return start;
 }
 
+// A run that goes on from a checkpoint has first steps too.
+std::int64_t first_traced(const TrainerOptions& options, std::int64_t total_steps) {
+  const std::int64_t begin = options.resume == nullptr ? 0 : options.resume->step;
+  const std::int64_t spare = total_steps - begin - options.trace_steps;
+  return begin + std::clamp(spare, std::int64_t{0}, warm_up_steps);
+}
+
 }  // namespace
 
 StepTrace::StepTrace(const TrainerOptions& options, const PlannedRun& run, std::int64_t total_steps)
     : file_(options.trace),
-      first_(std::clamp(total_steps - options.trace_steps, std::int64_t{0}, warm_up_steps)),
+      first_(first_traced(options, total_steps)),
       end_(first_ + options.trace_steps),
       run_(run),
       predicted_(options.predicted) {}
 
-void StepTrace::step(const CompletedStep& step) {
+void StepTrace::step(const Schedule& schedule, const CompletedStep& step) {
   if (file_ == nullptr || step.timing.index < first_ || step.timing.index >= end_) return;
   if (!tracer_) begin(earliest(step.ops));
-  tracer_->step(step.ops, 0, step.timing.index + 1);
+  tracer_->step(schedule, step.ops, 0, step.timing.index + 1);
   if (step.timing.index + 1 == end_) tracer_->finish();
 }
 

@@ -18,8 +18,9 @@ class StepTrace {
   // `options.trace` may be null: nothing is traced.
   StepTrace(const TrainerOptions& options, const PlannedRun& run, std::int64_t total_steps);
 
-  // A step that completed, by StepArgs::index, in order. The last of those wanted closes the file.
-  void step(const CompletedStep& step);
+  // A step that completed, by StepArgs::index, in order, and its schedule. The last of those wanted
+  // closes the file.
+  void step(const Schedule& schedule, const CompletedStep& step);
   // The run ends, whatever was traced. Returns what went wrong with the file; empty: nothing.
   std::string close();
 

@@ -15,8 +15,7 @@ namespace strata {
 template <typename Slot>
 class StepsInFlight {
  public:
-  StepsInFlight(Executor& executor, std::string_view schedule)
-      : executor_(executor), schedule_(schedule) {}
+  explicit StepsInFlight(Executor& executor) : executor_(executor) {}
   ~StepsInFlight() {
     try {
       executor_.drain();
@@ -28,8 +27,8 @@ class StepsInFlight {
 
   // The slot to fill for the next step.
   Slot& next() { return slots_[submitted_ % slots_.size()]; }
-  void submit() {
-    executor_.submit(schedule_, next().args);
+  void submit(std::string_view schedule) {
+    executor_.submit(schedule, next().args);
     ++submitted_;
   }
   // The result of the oldest step not taken yet; waits for it.
@@ -41,7 +40,6 @@ class StepsInFlight {
 
  private:
   Executor& executor_;
-  std::string_view schedule_;
   std::array<Slot, 3> slots_;  // two in flight and one being filled
   std::uint64_t submitted_ = 0, taken_ = 0;
 };

@@ -12,10 +12,11 @@ constexpr int reader = 0;  // the first rank
 
 }  // namespace
 
-// Without a shard: there is no more to ask for.
+// Without a shard: there is no more to ask for, or nothing yet.
 struct TileExchange::Request {
   ShardId shard;
-  std::int32_t place = -1;
+  std::int32_t place = no_more;
+  static constexpr std::int32_t no_more = -1, not_yet = -2;
 };
 
 TileExchange::TileExchange(const Program& program, StateAccess& state, Communicator* control)
@@ -32,6 +33,7 @@ TileExchange::TileExchange(const Program& program, StateAccess& state, Communica
 // The others hear of its own tiles too: no wait of theirs is longer than a tile takes to write.
 void TileExchange::fetch(ShardId shard, int place, std::span<std::byte> target) {
   ensure(program_.rank == reader);
+  const std::lock_guard lock(mutex_);
   if (control_ != nullptr) broadcast({shard, place});
   if (owner(shard, place) != reader) return send(shard, place, target.data());
   const auto bytes = state_.read(shard, program_.tile_at(shard, place));
@@ -39,14 +41,20 @@ void TileExchange::fetch(ShardId shard, int place, std::span<std::byte> target) 
   std::ranges::copy(bytes, target.begin());
 }
 
+void TileExchange::keep_waiting() {
+  const std::lock_guard lock(mutex_);
+  if (control_ != nullptr) broadcast({{}, Request::not_yet});
+}
+
 void TileExchange::finish() {
+  const std::lock_guard lock(mutex_);
   if (control_ != nullptr) broadcast({});
 }
 
 void TileExchange::serve() {
   ensure(program_.rank != reader);
-  for (Request request = broadcast({}); request.shard.valid(); request = broadcast({}))
-    if (owner(request.shard, request.place) != reader) serve(request);
+  for (Request request = broadcast({}); request.place != Request::no_more; request = broadcast({}))
+    if (request.shard.valid() && owner(request.shard, request.place) != reader) serve(request);
 }
 
 void TileExchange::serve(const Request& request) {

@@ -12,6 +12,7 @@
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 #include "train/run_note.hpp"
+#include "train/run_saves.hpp"
 #include "train/step_recorder.hpp"
 #include "train/steps_in_flight.hpp"
 
@@ -81,7 +82,7 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
       session_(session),
       progress_(progress),
       options_(options),
-      checkpoints_(config, session) {
+      saves_(std::make_unique<RunSaves>(config, session, progress)) {
   check_shards(config, "dataset", config.dataset);
   facts_ = run_facts_of(config, session.run());
   const int rank = session.run().program.rank;
@@ -118,6 +119,11 @@ std::int64_t Trainer::steps_of_epochs() const {
 }
 
 Trainer::~Trainer() = default;
+
+void Trainer::report_to(Progress& progress) {
+  progress_ = &progress;
+  saves_->report_to(progress);
+}
 
 void Trainer::resume(const RunNote& note) {
   first_step_ = note.step;
@@ -161,7 +167,8 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   outcome.steps = first_step_;
   outcome.skipped_steps = skipped_steps_;
   began_ns_ = now_ns();
-  StepsInFlight<Slot> steps(session_.executor(), "train");
+  session_.begin_durable(note(first_step_), config_.gradient_accumulation_steps * config_.world);
+  StepsInFlight<Slot> steps(session_.executor());
   if (held_out_ != nullptr && first_step_ == 0) evaluate(0, outcome.held_out_before, stop);
   StepRecorder recorder(options_, session_.executor(), session_.run(), total_steps_);
   const std::int64_t begin = now_ns();
@@ -178,51 +185,79 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   for (std::int64_t step = first_step_; step < total_steps_ && !asked.stop; ++step) {
     Slot& slot = steps.next();
     prepare(slot, step);
-    steps.submit();
+    const std::string_view schedule = saves_->schedule();
+    steps.submit(schedule);
     // The result is there as soon as the norm is known; the updates go on beside the next step's
     // forward.
     const StepResult& result = steps.take();
     const std::int64_t now = now_ns();
+    recorder.took(result.index, seconds(now - last), schedule);
     took(slot, result, seconds(now - last), recorder, outcome);
     last = now;
     if (!outcome.failure.empty()) break;
     asked = ask(stop, save, outcome);
-    asked.save |= std::exchange(save_asked_, false);
-    if (asked.save || checkpoints_.is_due(seen_epochs(step), seen_epochs(step + 1), step + 1))
-      pause([&] { save_state(outcome); });
+    const bool is_due = is_save_due(step, asked.save);
+    const bool goes_along = saves_->can_go_along() && step + 1 < total_steps_;
+    if (is_due && (asked.stop || !goes_along)) pause([&] { save_state(asked.stop, outcome); });
     if (!outcome.failure.empty()) break;
-    if (!evaluation_due(step + 1) || asked.stop) continue;
-    pause([&] {
-      Evaluation between;
-      evaluate(step + 1, between, stop);
-    });
-    asked = ask(stop, save, outcome);  // Who was asked meanwhile.
-    save_asked_ = asked.save;
+    if (asked.stop) continue;
+    if (evaluation_due(step + 1)) {
+      pause([&] {
+        Evaluation between;
+        evaluate(step + 1, between, stop);
+      });
+      asked = ask(stop, save, outcome);  // Who was asked meanwhile.
+      save_asked_ = asked.save;
+    }
+    if (is_due && goes_along && !asked.stop) saves_->begin(note(outcome.steps), outcome);
+    if (!outcome.failure.empty()) break;
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
+  outcome.durable_step = session_.durable_step();
   finish(recorder, outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
-  const bool saves = config_.save_strategy != SaveStrategy::no;
-  if (outcome.stopped && saves && outcome.steps > first_step_ && saved_step_ != outcome.steps)
-    save_state(outcome);
+  save_at_end(outcome);
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
     evaluate(outcome.steps, outcome.held_out_after, stop);
   return outcome;
 }
 
+bool Trainer::is_save_due(std::int64_t step, bool is_asked_for) {
+  is_asked_for |= std::exchange(save_asked_, false);
+  return is_asked_for || saves_->is_due(seen_epochs(step), seen_epochs(step + 1), step + 1);
+}
+
+void Trainer::save_state(bool is_last, TrainOutcome& outcome) {
+  if (is_last)
+    saves_->save_last(note(outcome.steps), outcome);
+  else
+    saves_->save(note(outcome.steps), outcome);
+}
+
+// A run that was stopped leaves a checkpoint, where it writes any.
+void Trainer::save_at_end(TrainOutcome& outcome) {
+  const bool is_new = outcome.steps > first_step_ && saves_->saved_step() != outcome.steps;
+  if (outcome.stopped && is_new && config_.save_strategy != SaveStrategy::no)
+    save_state(true, outcome);
+  saves_->finish(outcome);
+}
+
 void Trainer::took(const Slot& slot, const StepResult& result, double step_seconds,
                    StepRecorder& recorder, TrainOutcome& outcome) {
-  recorder.took(result.index, step_seconds);
+  saves_->took(step_seconds);
   recorder.collect();
   StepReport line = report(slot, result, step_seconds);
   recorder.describe(line);
   outcome.steps = result.index + 1;
+  if (result.index >= first_step_ + 2)
+    slowest_.step_seconds = std::max(slowest_.step_seconds, step_seconds);
   if (result.index == first_step_) outcome.loss_first = result.loss;
   outcome.loss_last = result.loss;
   outcome.skipped_steps += result.applied ? 0 : 1;
   skipped_steps_ = outcome.skipped_steps;
   updates_applied_ += result.applied ? 1 : 0;
+  outcome.updates += result.applied ? 1 : 0;
   show(line);
   if (result.finite || config_.non_finite != NonFinitePolicy::stop) return;
   outcome.failure = fmt::format(
@@ -236,26 +271,23 @@ Trainer::Asked Trainer::ask(const std::atomic<bool>* stop, std::atomic<bool>* sa
                             TrainOutcome& outcome) {
   const double hours = seconds(now_ns() - began_ns_) / 3600;
   const bool out_of_time = config_.max_hours > 0 && hours >= config_.max_hours;
-  const auto [stops, saves, times_out] = session_.any_rank(
-      std::array{stop != nullptr && *stop, save != nullptr && save->exchange(false), out_of_time});
+  const SaveVote own = saves_->vote();
+  const auto [stops, saves, times_out, is_busy, has_failed] = session_.any_rank(
+      std::array{stop != nullptr && *stop, save != nullptr && save->exchange(false), out_of_time,
+                 own.is_busy, own.has_failed});
+  saves_->agreed({is_busy, has_failed}, outcome);
+  warn_of_stop();
   outcome.out_of_time |= times_out && !stops;
   return {stops || times_out, saves};
 }
 
-void Trainer::save_state(TrainOutcome& outcome) {
-  const SaveOutcome saved = checkpoints_.save(note(outcome.steps));
-  if (saved.failure.empty()) {
-    saved_step_ = outcome.steps;
-    outcome.checkpoint = saved.path;
-    if (progress_ != nullptr && !saved.warning.empty()) progress_->event("save", saved.warning);
-    if (progress_ != nullptr)
-      progress_->saved(outcome.steps, saved.path, saved.bytes, saved.seconds);
-    return;
-  }
-  const std::string text =
-      fmt::format("no checkpoint at step {}: {}", outcome.steps, saved.failure);
-  if (config_.on_save_failure == SaveFailurePolicy::stop) outcome.failure = text;
-  if (progress_ != nullptr) progress_->event("save", text);
+// Once: what a stop would take is known after a few steps and a save.
+void Trainer::warn_of_stop() {
+  slowest_.save_seconds = saves_->slowest_seconds();
+  if (slowest_.save_seconds == 0) return;
+  const std::string text = grace_warning(slowest_, config_.grace_period, "measured");
+  if (text.empty() || progress_ == nullptr || std::exchange(stop_warned_, true)) return;
+  progress_->event("grace_period", text);
 }
 
 void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
+#include "train/heartbeat.hpp"
 #include "train/tile_exchange.hpp"
 #include "train/tile_source.hpp"
 #include "train/weights_loader.hpp"
 
 namespace strata {
 namespace {
+
+constexpr std::chrono::seconds beat_pause(1);
 
 std::string model_card(const std::filesystem::path& base, const PlannedRun& run) {
   return fmt::format(
@@ -70,6 +75,8 @@ void export_weights(const RunConfig& config, const std::filesystem::path& target
   if (run.program.rank > 0) return tiles.serve();
   TileSource source(run, tiles);
   try {
+    // Flushing a large folder takes minutes.
+    const Heartbeat heartbeat(beat_pause, [&] { tiles.keep_waiting(); });
     export_hf_folder(
         config.model_name_or_path, target, expected_tensors(*run.model),
         [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/resumed_run.hpp"
+#include "sim/ways_to_hold_state.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 
@@ -16,60 +17,24 @@ namespace {
 using testing::difference_after;
 using testing::fresh_folder;
 using ::testing::HasSubstr;
+using testing::in_ram;
 using testing::make_training_files;
+using testing::mixed;
+using testing::on_device;
+using testing::on_nvme;
 using testing::ResumeBench;
 using testing::RunTrail;
+using testing::small_tiles;
+using testing::split;
+using testing::three_stage_2;
 using ::testing::ThrowsMessage;
 using testing::tiny_config;
+using testing::two_stage_0;
+using testing::two_stage_1;
+using testing::two_stage_3;
+using testing::Way;
 
 constexpr std::int64_t saved_step = 4, last_step = 8;
-
-// How a run holds its state.
-struct Way {
-  std::string name;
-  std::function<void(RunConfig&)> apply;
-  int world = 1;
-};
-
-void all_on(RunConfig& config, const TierFractions& fractions) {
-  OffloadConfig& offload = config.offload;
-  offload.weights = offload.gradients = offload.master = offload.moment1 = offload.moment2 =
-      fractions;
-}
-
-const Way in_ram{"ram", [](RunConfig&) {}},
-    on_device{"device",
-              [](RunConfig&c) {
-                all_on(c, {1, 0, 0});
-              }},
-    on_nvme{"nvme",
-            [](RunConfig&c) {
-              all_on(c, {0, 0, 1});
-            }},
-    mixed{"mixed",
-          [](RunConfig&c) {
-            all_on(c, {0.3, 0.4, 0.3});
-          }},
-    small_tiles{"tiles of 16 KiB", [](RunConfig&c) { c.offload.tile_bytes = 16 << 10; }},
-    split{"split",
-          [](RunConfig&c) {
-            c.optimizer_master = MasterFormat::split;
-            all_on(c, {0, 0.5, 0.5});
-          }},
-    two_stage_3{"two ranks, stage 3", [](RunConfig&c) { c.zero_stage = 3; }, 2},
-    two_stage_1{"two ranks, stage 1 on nvme",
-                [](RunConfig&c) {
-                  c.zero_stage = 1;
-                  all_on(c, {0, 0, 1});
-                },
-                2},
-    two_stage_0{"two ranks, stage 0, split",
-                [](RunConfig&c) {
-                  c.zero_stage = 0;
-                  c.optimizer_master = MasterFormat::split;
-                },
-                2},
-    three_stage_2{"three ranks, stage 2", [](RunConfig&c) { c.zero_stage = 2; }, 3};
 
 class Resume : public ::testing::Test {
  protected:

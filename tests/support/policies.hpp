@@ -48,7 +48,7 @@ inline Policy random_versioned(std::uint64_t seed) {
   Policy policy = random_schedule(seed);
   for (const Role role : {Role::master, Role::moment1, Role::moment2})
     policy.fractions[static_cast<std::size_t>(role)] = {0, 0, 1};
-  policy.update_order = seed % 3 == 0 ? UpdateOrder::after_backward : UpdateOrder::deferred;
+  policy.update_order = seed / 3 % 2 == 0 ? UpdateOrder::deferred : UpdateOrder::after_backward;
   policy.versioned_state = true;
   policy.background_saves = seed % 2 == 0;
   return policy;

@@ -194,4 +194,18 @@ class Builder {
 
 Program make_toy_program(const ToyShape& shape) { return Builder(shape).build(); }
 
+Program with_split_masters(Program program) {
+  for (Shard& shard : program.shards) {
+    if (shard.role == Role::weight) shard.dtype = DType::bf16;
+    if (shard.role == Role::master) shard.dtype = DType::u16;
+    if (shard.role == Role::moment1 || shard.role == Role::moment2) shard.dtype = DType::q8;
+  }
+  for (Segment& segment : program.segments) {
+    if (segment.kind != SegmentKind::update) continue;
+    for (Use& use : segment.uses)
+      if (use.access == Access::produce) use.access = Access::update;
+  }
+  return program;
+}
+
 }  // namespace strata::testing

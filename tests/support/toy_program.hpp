@@ -29,5 +29,8 @@ struct ToyShape {
 };
 
 Program make_toy_program(const ToyShape& shape);
+// The same Program with split masters and q8 moments: other bytes, and updates that read the
+// weight. To be planned, not to be run.
+Program with_split_masters(Program program);
 
 }  // namespace strata::testing

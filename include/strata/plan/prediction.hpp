@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ namespace strata {
 struct RunFacts {
   std::int64_t tokens_per_step = 0;              // of all ranks
   std::uint64_t export_bytes = 0;                // a Hugging Face folder of the weights
+  std::uint64_t checkpoint_bytes = 0;            // what a run goes on from
+  std::int64_t save_steps = 0;                   // a checkpoint after so many; 0: not by steps
   std::uint64_t load_bytes = 0, save_bytes = 0;  // buffers beside the plan's own memory
 };
 
@@ -55,6 +58,13 @@ struct Saving {
   double seconds = 0;  // at the rate of all drives; 0: the machine has none
 };
 
+// The step that hands its state to a checkpoint.
+struct SavingStep {
+  double seconds = 0;      // with what the drains before and after it cost the steps beside it
+  std::int64_t every = 0;  // steps; 0: not by steps
+  double share = 0;        // of all the time that training takes, by what is more than other steps
+};
+
 struct Prediction {
   int ranks = 1;
   std::string machine;
@@ -66,6 +76,7 @@ struct Prediction {
   std::vector<ExposedWait> waits;      // those that are, the longest first
   std::vector<DriveWear> drives;
   std::vector<Saving> savings;
+  std::optional<SavingStep> saving_step;  // none: training stands still while one is written
   std::vector<PhaseBytes> phases;
 
   double tokens_per_s() const { return tokens_per_step / simulation.step_seconds; }

@@ -82,6 +82,10 @@ std::vector<OpCost> op_costs(const Program& program, const Plan& plan, std::stri
                              const MachineProfile& machine);
 Simulation simulate(const Program& program, const Plan& plan, std::string_view schedule,
                     const MachineProfile& machine);
+// Seconds of one step that nothing runs before or after, until all its ops are complete: what lies
+// between two drains.
+double seconds_alone(const Program& program, const Plan& plan, std::string_view schedule,
+                     const MachineProfile& machine);
 
 // The limits that a machine sets to one of its ranks; `headroom` is the share of each tier left to
 // others.

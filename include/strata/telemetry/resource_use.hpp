@@ -33,7 +33,9 @@ class BusyTime {
  public:
   explicit BusyTime(const Schedule& schedule) : schedule_(schedule) {}
   // One more step; `times` is indexed by OpId, `at_s` is added to all of them.
-  void add(std::span<const OpTime> times, double at_s = 0);
+  void add(std::span<const OpTime> times, double at_s = 0) { add(schedule_, times, at_s); }
+  // One of another schedule of the same plan.
+  void add(const Schedule& schedule, std::span<const OpTime> times, double at_s = 0);
   // Seconds in which at least one op was under way, of any step. Windows are asked for in order:
   // what had ended by this one's end is forgotten.
   PerResource<double> within(double begin, double end);

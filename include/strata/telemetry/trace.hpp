@@ -54,10 +54,10 @@ class TraceFile {
   std::unique_ptr<Impl> impl_;
 };
 
-// The steps of one schedule on the rows of one process: a row of the steps, from the first to the
-// last op of the compute lane; a row per lane in use (NVMe lanes split into as many rows as have
-// transfers side by side); flows from each fetch to its first use; and counters of the bytes per
-// second on each link. Ops that take no time are left out. Steps overlap: those that follow one
+// Steps, of one schedule as a rule, on the rows of one process: a row of the steps, from the first
+// to the last op of the compute lane; a row per lane in use (NVMe lanes split into as many rows as
+// have transfers side by side); flows from each fetch to its first use; and counters of the bytes
+// per second on each link. Ops that take no time are left out. Steps overlap: those that follow one
 // another in a run share the rows. All arguments outlive it.
 class StepTracer {
  public:
@@ -68,6 +68,9 @@ class StepTracer {
   // The next step in order. `times` is indexed by OpId; `at_s` is added to all of them. `number`
   // stands in its spans' arguments.
   void step(std::span<const OpTime> times, double at_s, std::int64_t number);
+  // The next step, of another schedule of the plan; those after it are too.
+  void step(const Schedule& schedule, std::span<const OpTime> times, double at_s,
+            std::int64_t number);
   // Writes the counters, which sum over steps. After the last step.
   void finish();
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "strata/checkpoint/state_checkpoint.hpp"
@@ -16,8 +17,6 @@ struct CheckpointDemand {
   std::uint64_t bytes = 0, bytes_kept = 0;  // bytes_kept 0: no limit is set
 };
 CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& run);
-// Throws ConfigError when the output folder's disk cannot take the first one.
-void check_checkpoint_space(const RunConfig& config, const PlannedRun& run);
 
 // The checkpoint that a run goes on from; null: it starts from the beginning. Throws ConfigError
 // when the one that is named is not there or is of weights alone, and when the output folder has
@@ -25,31 +24,59 @@ void check_checkpoint_space(const RunConfig& config, const PlannedRun& run);
 std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoEngine& engine);
 
 struct SaveOutcome {
+  std::int64_t step = 0;
   std::string path;
-  std::uint64_t bytes = 0;
-  double seconds = 0;
-  std::string failure;  // empty: the checkpoint stands, verified
-  std::string warning;  // an old one could not be removed
+  std::uint64_t bytes = 0;  // on disk; known to the first rank
+  double seconds = 0;       // from the beginning until it stands
+  std::string failure;      // empty: the checkpoint stands, verified
+  std::string warning;      // an old one could not be removed
 };
+
+// Of a checkpoint under way: a rank's, or that of all ranks together.
+struct SaveVote {
+  bool is_busy = false;  // with its part of the stage that all are at
+  bool has_failed = false;
+};
+
+class CheckpointSave;
 
 class Checkpoints {
  public:
-  Checkpoints(const RunConfig& config, Session& session) : config_(config), session_(session) {}
+  Checkpoints(const RunConfig& config, Session& session);
+  ~Checkpoints();  // One that is under way is given up, unless it is being committed.
 
   // After a step that took the data from one place, in epochs, to another.
   bool is_due(double epochs_before, double epochs, std::int64_t step) const;
   // Writes the state as it is, drains the executor for it, and removes old ones. A failure is an
-  // outcome: what stood before stands. Throws when the ranks can no longer talk.
+  // outcome: what stood before stands. Throws when the ranks can no longer talk. None is under way.
   SaveOutcome save(const RunNote& note);
 
+  // Whether steps of "train_save" can hand the state over while they run.
+  bool can_begin() const { return session_.sink() != nullptr; }
+  // Opens a checkpoint, with none under way, of the state as it is: the next step, of "train_save",
+  // hands it over. An outcome: it failed, and the next step must be of "train".
+  std::optional<SaveOutcome> begin(const RunNote& note);
+  bool is_under_way() const { return save_ != nullptr; }
+  // Those under way go on by votes at the ends of steps: this rank's, and what all ranks' amount
+  // to. An outcome: that was all.
+  SaveVote vote() const;
+  std::optional<SaveOutcome> advance(const SaveVote& agreed);
+  // Waits for the one under way, which the steps have handed over or, with save(), nobody need.
+  SaveOutcome complete();
+  // Whether one is under way that is not all written. Drops it, for a newer one.
+  bool can_give_way() const;
+  void give_way();
+
  private:
+  SaveOutcome save_weights(const RunNote& note);
   std::string write_weights(const std::string& path);
-  std::string write_state(const RunNote& note);
-  std::vector<StatePiece> pieces_of_ranks(std::vector<StatePiece> own);
-  std::string remove_old(std::int64_t step);
+  bool open(const RunNote& note);
+  SaveVote settle();
+  SaveOutcome take_outcome();
 
   const RunConfig& config_;
   Session& session_;
+  std::unique_ptr<CheckpointSave> save_;
 };
 
 }  // namespace strata

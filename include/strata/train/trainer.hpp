@@ -12,6 +12,7 @@
 #include "strata/telemetry/roofline.hpp"
 #include "strata/telemetry/trace.hpp"
 #include "strata/train/checkpoints.hpp"
+#include "strata/train/grace_period.hpp"
 #include "strata/train/session.hpp"
 
 namespace strata {
@@ -21,10 +22,14 @@ struct TrainOutcome {
   double loss_first = 0, loss_last = 0;
   Evaluation held_out_before, held_out_after;  // tokens 0: not evaluated
   std::int64_t skipped_steps = 0;
-  std::string failure;       // a gradient was not finite and the policy is `stop`; empty: none
+  std::int64_t updates = 0;  // applied by this run
+  // A gradient was not finite, or a checkpoint was not written, and the policy is `stop`. Empty:
+  // neither.
+  std::string failure;
   bool stopped = false;      // by request or by max_hours, before the last step
   bool out_of_time = false;  // by max_hours
   std::string checkpoint;    // the last one of this run; empty: none
+  std::optional<std::int64_t> durable_step;  // offload.versioned: what the stores stand at
   double seconds = 0;
   Roofline roofline;  // of the steps after the first two
 };
@@ -45,6 +50,7 @@ void check_data(const RunConfig& config);
 // vocabulary is not the model's.
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config, int rank = 0);
 
+class RunSaves;
 class StepRecorder;
 
 class Trainer {
@@ -55,7 +61,7 @@ class Trainer {
   ~Trainer();
 
   // From now on; for a Trainer that was made without.
-  void report_to(Progress& progress) { progress_ = &progress; }
+  void report_to(Progress& progress);
 
   std::int64_t total_steps() const { return total_steps_; }
   double steps_per_epoch() const { return steps_per_epoch_; }
@@ -80,7 +86,10 @@ class Trainer {
   void took(const Slot& slot, const StepResult& result, double seconds, StepRecorder& recorder,
             TrainOutcome& outcome);
   Asked ask(const std::atomic<bool>* stop, std::atomic<bool>* save, TrainOutcome& outcome);
-  void save_state(TrainOutcome& outcome);
+  bool is_save_due(std::int64_t step, bool is_asked_for);
+  void save_state(bool is_last, TrainOutcome& outcome);
+  void save_at_end(TrainOutcome& outcome);
+  void warn_of_stop();
   StepReport report(const Slot& slot, const StepResult& result, double seconds) const;
   void finish(StepRecorder& recorder, TrainOutcome& outcome);
   void show(const StepReport& line);
@@ -96,12 +105,14 @@ class Trainer {
   std::int64_t total_steps_ = 0;
   LearningRateSchedule schedule_;
   RunNote facts_;  // what every checkpoint of this run says alike
-  Checkpoints checkpoints_;
+  std::unique_ptr<RunSaves> saves_;
   // Where the run stands. Step s takes this rank's micro-batches from first_index_ + s x
   // accumulation on.
   std::int64_t first_step_ = 0, first_index_ = 0, updates_applied_ = 0, skipped_steps_ = 0;
-  std::int64_t saved_step_ = -1, began_ns_ = 0;
+  std::int64_t began_ns_ = 0;
   bool save_asked_ = false;  // before the step that is to be saved
+  StopTime slowest_ = {};    // step, after the first two, and save so far
+  bool stop_warned_ = false;
 };
 
 }  // namespace strata

@@ -11,8 +11,11 @@ namespace {
 
 using testing::make_toy_program;
 using testing::random_policy;
+using testing::random_saving;
+using testing::random_versioned;
 using testing::roomy_limits;
 using testing::ToyShape;
+using testing::with_split_masters;
 using testing::worked_toy;
 
 ToyShape random_shape(std::uint64_t seed) {
@@ -42,6 +45,28 @@ TEST(Estimate, IsWithinFivePercentOfThePlansMemoryOnEveryTier) {
       EXPECT_NEAR(estimate.tier_bytes[tier], bytes, 0.05 * bytes)
           << "seed " << seed << " " << tier_name(static_cast<Tier>(tier));
     }
+  }
+}
+
+// The memory of checkpoints is known to the byte.
+TEST(Estimate, KnowsWhatSavesAndCommitsAdd) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Program toy = make_toy_program(random_shape(seed));
+    const bool is_split = seed % 3 == 1;
+    const Program program = is_split ? with_split_masters(toy) : toy;
+    Policy with = is_split ? random_saving(seed) : random_versioned(seed);
+    Policy without = with;
+    without.background_saves = without.versioned_state = false;
+    const Estimator estimator(program, testing::slow_machine(seed), 2);
+    const auto added = [&](std::size_t tier) {
+      return estimator.estimate(with).tier_bytes[tier] -
+             estimator.estimate(without).tier_bytes[tier];
+    };
+    const Plan plan = make_plan(program, roomy_limits(), with);
+    const Plan plain = make_plan(program, roomy_limits(), without);
+    for (std::size_t tier = 0; tier < num_tiers; ++tier)
+      EXPECT_EQ(added(tier), static_cast<double>(plan.tier_bytes[tier] - plain.tier_bytes[tier]))
+          << "seed " << seed << " " << tier_name(static_cast<Tier>(tier));
   }
 }
 

@@ -74,6 +74,14 @@ class HandSchedule {
     operands.push_back({{{}, -1, Content::scalars}, {Tier::host, 0, 0, 0}, Access::read});
     return add(OpKind::update, lane, std::move(operands), std::move(after));
   }
+  // Of the state's master.
+  OpId save(std::vector<Edge> after = {}) {
+    const Shard& master = program_.shard(program_.find(Role::master, 0));
+    const auto bytes = static_cast<std::uint64_t>(master.bytes());
+    return add(OpKind::save, Lane::save,
+               {{{master.id, 0, Content::value}, on(Tier::host, bytes), Access::read}},
+               std::move(after));
+  }
   OpId norm(std::vector<Edge> after = {}) {
     return add(OpKind::norm, Lane::update, {}, std::move(after));
   }

@@ -124,6 +124,36 @@ TEST(OpCost, KnowsASplitMasterByItsDType) {
   EXPECT_DOUBLE_EQ(hand.costs(machine).front().seconds, 8);
 }
 
+TEST(OpCost, SavesAtTheRateOfAllDrivesWhateverThePlanKeepsThere) {
+  HandSchedule hand;
+  hand.save();  // 16 bytes
+  const OpCost cost = hand.costs(unit_machine(2)).front();
+  EXPECT_DOUBLE_EQ(cost.seconds, 8);
+  EXPECT_DOUBLE_EQ(share(cost, Resource::nvme_write), 1);
+  MachineProfile slow = unit_machine(2);
+  slow.host.memory_bytes_per_s = 4;
+  EXPECT_DOUBLE_EQ(hand.costs(slow).front().seconds, 12) << "read, written, and read by the drives";
+  EXPECT_NEAR(hand.costs(unit_machine(0)).front().seconds, 0, 1e-9) << "nobody knows where to";
+}
+
+TEST(OpCost, SavesASplitMasterJoined) {
+  HandSchedule hand;
+  Op& save = hand.op(hand.save());
+  save.operands[0].region.bytes = 8;
+  save.operands.push_back(save.operands[0]);  // its weight
+  hand.program().shards[hand.program().find(Role::master, 0).index()].dtype = DType::u16;
+  EXPECT_DOUBLE_EQ(hand.costs(unit_machine(2)).front().seconds, 8);
+}
+
+TEST(OpCost, TakesForACommitWhatFlushesTake) {
+  HandSchedule hand;
+  hand.add(OpKind::commit, Lane::save, {}, {});
+  const OpCost cost = hand.costs(unit_machine()).front();
+  EXPECT_GT(cost.seconds, 0.001);
+  EXPECT_LT(cost.seconds, 0.1);
+  EXPECT_EQ(share(cost, Resource::nvme_write), 0);
+}
+
 TEST(OpCost, CountsAPassOnTheAcceleratorByItsMemory) {
   HandSchedule hand;
   hand.update({}, Lane::compute);

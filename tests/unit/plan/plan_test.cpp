@@ -21,27 +21,12 @@ using testing::make_toy_program;
 using testing::random_policy;
 using testing::roomy_limits;
 using testing::ToyShape;
+using testing::with_split_masters;
 
 std::string joined(const std::vector<Violation>& violations) {
   std::string text;
   for (const Violation& v : violations) text += v.what + "\n";
   return text;
-}
-
-// The same Program with a split master and q8 moments: other bytes, and updates that read the
-// weight.
-Program with_small_state(Program program) {
-  for (Shard& shard : program.shards) {
-    if (shard.role == Role::weight) shard.dtype = DType::bf16;
-    if (shard.role == Role::master) shard.dtype = DType::u16;
-    if (shard.role == Role::moment1 || shard.role == Role::moment2) shard.dtype = DType::q8;
-  }
-  for (Segment& segment : program.segments) {
-    if (segment.kind != SegmentKind::update) continue;
-    for (Use& use : segment.uses)
-      if (use.access == Access::produce) use.access = Access::update;
-  }
-  return program;
 }
 
 double fraction_on(const Program& program, const Plan& plan, Role role, Tier tier) {
@@ -80,7 +65,7 @@ TEST(Plan, VerifiesForRandomPlacementsAndSlotCounts) {
 }
 
 TEST(Plan, VerifiesForUpdatesThatReadTheWeightUnderEveryPlacement) {
-  const Program program = with_small_state(make_toy_program({.layers = 2, .micro_batches = 2}));
+  const Program program = with_split_masters(make_toy_program({.layers = 2, .micro_batches = 2}));
   for (const Tier tier : {Tier::device, Tier::host, Tier::nvme})
     EXPECT_EQ(joined(verify(program, make_plan(program, roomy_limits(), all_on(tier)))), "");
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
@@ -102,10 +87,10 @@ std::uint64_t home_bytes(const Program& program, Role role) {
 
 TEST(Plan, CountsTheBytesOfEachFormatWithItsScales) {
   constexpr std::int64_t tile = 1 << 20, layers = 3;
-  const Program program = with_small_state(make_toy_program({.layers = layers,
-                                                             .layer_elements = 2 * tile,
-                                                             .embedding_elements = 2 * tile,
-                                                             .tile_elements = tile}));
+  const Program program = with_split_masters(make_toy_program({.layers = layers,
+                                                               .layer_elements = 2 * tile,
+                                                               .embedding_elements = 2 * tile,
+                                                               .tile_elements = tile}));
   const std::uint64_t rest = 4096;  // the head's 128 elements
   const auto elements = static_cast<std::uint64_t>((layers + 1) * 2 * tile);
   EXPECT_EQ(home_bytes(program, Role::weight), 2 * elements + rest);
@@ -114,7 +99,7 @@ TEST(Plan, CountsTheBytesOfEachFormatWithItsScales) {
 }
 
 TEST(Plan, CutsSlotsForTilesOfEachFormat) {
-  const Program program = with_small_state(make_toy_program({}));
+  const Program program = with_split_masters(make_toy_program({}));
   const Plan plan = make_plan(program, roomy_limits(), all_on(Tier::nvme));
   const auto slot_bytes = [&](const std::string& name) {
     return std::ranges::find(plan.pools, name, &SlotPool::name)->slot_bytes;
@@ -126,7 +111,7 @@ TEST(Plan, CutsSlotsForTilesOfEachFormat) {
 
 // On the device only what lives there is updated: a split master's weight is part of it.
 TEST(Plan, UpdatesOnTheHostWhatLivesInPartOnTheDevice) {
-  const Program program = with_small_state(make_toy_program({}));
+  const Program program = with_split_masters(make_toy_program({}));
   Policy policy = all_on(Tier::device);
   const auto update_lanes = [&] {
     std::vector<Lane> lanes;
@@ -272,7 +257,7 @@ void expect_forward_waits_only_for_its_block(const Program& program, const Plan&
 
 TEST(Plan, LetsTheNextForwardStartWhileLaterBlocksAreStillUpdated) {
   const Program plain = make_toy_program({.layers = 8});
-  for (const Program& program : {plain, with_small_state(plain)})
+  for (const Program& program : {plain, with_split_masters(plain)})
     for (const Tier tier : {Tier::host, Tier::nvme})
       expect_forward_waits_only_for_its_block(program,
                                               make_plan(program, roomy_limits(), all_on(tier)));
@@ -364,7 +349,7 @@ TEST_F(VerifierFinds, ASlotUsedTwiceAtOnce) {
 // Updates that read the weight: what may go wrong there.
 class VerifierFindsInUpdates : public ::testing::Test {
  protected:
-  Program program_ = with_small_state(make_toy_program({}));
+  Program program_ = with_split_masters(make_toy_program({}));
   Plan plan_ = make_plan(program_, roomy_limits(), all_on(Tier::nvme));
   Op& an_update() {
     auto& ops = plan_.schedules[0].ops;

@@ -45,6 +45,7 @@ struct Toy {
     machine.accelerator.peak_flops_per_s = 10;
     facts.tokens_per_step = 1000;
     facts.export_bytes = 5000;
+    facts.checkpoint_bytes = 7000;
   }
   Prediction prediction() const { return predict(program, plan, machine, facts); }
 
@@ -120,18 +121,47 @@ TEST(Prediction, TouchesInLoadingAndSavingNoMoreThanIsReserved) {
   EXPECT_GT(phases[0].bytes[1], 0u);
 }
 
-TEST(Prediction, SavesWeightsMastersAndMoments) {
-  const Toy toy;
-  std::uint64_t bytes = 0;
-  for (const Shard& shard : toy.program.shards)
-    if (shard.role == Role::weight || shard.role == Role::master || shard.role == Role::moment1 ||
-        shard.role == Role::moment2)
-      bytes += static_cast<std::uint64_t>(shard.bytes());
-  const Prediction p = toy.prediction();
+TEST(Prediction, SavesAtTheRateOfAllDrives) {
+  const Prediction p = Toy().prediction();
   ASSERT_EQ(p.savings.size(), 2u);
   EXPECT_EQ(p.savings[0].bytes, 5000u);
-  EXPECT_EQ(p.savings[1].bytes, bytes);
-  EXPECT_DOUBLE_EQ(p.savings[1].seconds, static_cast<double>(bytes) / 2) << "two drives of 1 B/s";
+  EXPECT_EQ(p.savings[1].bytes, 7000u);
+  EXPECT_DOUBLE_EQ(p.savings[1].seconds, 3500) << "two drives of 1 B/s";
+  EXPECT_FALSE(p.saving_step.has_value()) << "nothing is saved while training goes on";
+}
+
+// Of what the drives write slowest: the state of one step, and all of a checkpoint.
+TEST(Prediction, TellsWhatAStepTakesThatACheckpointIsWrittenBeside) {
+  Toy toy;
+  Policy policy = toy.plan.policy;
+  policy.background_saves = true;
+  toy.plan = make_plan(toy.program, toy.plan.limits, policy);
+  toy.facts.save_steps = 20;
+  const Prediction p = toy.prediction();
+  ASSERT_TRUE(p.saving_step.has_value());
+  double state = 0;  // of one of the four ranks
+  for (const Shard& shard : toy.program.shards)
+    if (shard.role == Role::master || shard.role == Role::moment1 || shard.role == Role::moment2)
+      state += static_cast<double>(shard.bytes());
+  const double written = p.simulation.busy[static_cast<std::size_t>(Resource::nvme_write)];
+  EXPECT_GT(p.saving_step->seconds, written + state / (2.0 / 4)) << "two drives, four ranks";
+  const double more = p.saving_step->seconds - p.simulation.step_seconds;
+  EXPECT_NEAR(p.saving_step->share, more / (20 * p.simulation.step_seconds + more), 1e-12);
+  EXPECT_THAT(format_savings(p), HasSubstr("one every 20 steps"));
+  const auto json = nlohmann::json::parse(plan_to_json(toy.program, toy.plan, p));
+  const auto& checkpoint = json["prediction"]["saving"]["checkpoint"];
+  EXPECT_EQ(checkpoint["step_seconds"], p.saving_step->seconds);
+  EXPECT_EQ(checkpoint["share_of_time"], p.saving_step->share);
+}
+
+TEST(Prediction, SavesBesideTrainingInTheMemoryOfBoth) {
+  Toy toy;
+  Policy policy = toy.plan.policy;
+  policy.background_saves = true;
+  toy.plan = make_plan(toy.program, toy.plan.limits, policy);
+  const auto phases = phase_bytes(toy.program, toy.plan, {.save_bytes = 100});
+  EXPECT_EQ(phases[2].bytes[1], toy.plan.tier_bytes[1] + 100);
+  EXPECT_EQ(phases[2].bytes[0], toy.plan.tier_bytes[0]);
 }
 
 TEST(Prediction, TellsPeopleEachPart) {

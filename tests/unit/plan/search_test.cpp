@@ -186,6 +186,24 @@ TEST(Search, LeavesWhatIsFixed) {
   EXPECT_GT(found.policy.fractions[static_cast<std::size_t>(Role::master)].device, 0);
 }
 
+TEST(Search, FindsPlansThatSaveAndCommit) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    SearchStart start;
+    start.policy.background_saves = true;
+    start.policy.versioned_state = seed % 2 == 0;
+    SearchSpace space = placement_space();
+    space.engines = true;
+    space.update_orders = {UpdateOrder::deferred, UpdateOrder::during_backward};
+    TierLimits limits = tight_limits(seed, 2);
+    limits.host_bytes += 200 * 1024;
+    const SearchResult found = search(tiny_maker(1e6), limits, slow_machine(seed), start, space);
+    EXPECT_TRUE(found.policy.background_saves);
+    EXPECT_EQ(found.policy.versioned_state, start.policy.versioned_state);
+    const Program program = worked_toy(tiny, 1e6);
+    EXPECT_TRUE(verify(program, make_plan(program, limits, found.policy)).empty()) << seed;
+  }
+}
+
 TEST(Search, SpendsNoMoreThanItsBudget) {
   SearchSpace space = placement_space();
   space.max_simulations = 3;

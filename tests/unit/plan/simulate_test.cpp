@@ -189,6 +189,34 @@ TEST(Simulate, SharesADriveBetweenStepAndStateLanes) {
   expect_time(simulation, state, 0, 5);
 }
 
+// Of two drives, the write has half of what there is at most.
+TEST(Simulate, SharesAllDrivesBetweenASaveAndWhatUsesOne) {
+  HandSchedule hand;
+  const OpId save = hand.save(), write = hand.write(4);  // 16 bytes
+  hand.close_step();
+  const Simulation simulation = hand.simulate(unit_machine(2));
+  expect_time(simulation, write, 0, 6);  // at two thirds
+  expect_time(simulation, save, 0, 10);  // 20 bytes in all
+  expect_near(simulation.least_seconds, 10);
+}
+
+TEST(Simulate, SharesAllDrivesBetweenASaveAndReads) {
+  HandSchedule hand;
+  const OpId save = hand.save(), read = hand.read(4);
+  hand.close_step();
+  const Simulation simulation = hand.simulate(unit_machine(2));
+  expect_time(simulation, read, 0, 6);
+  expect_time(simulation, save, 0, 10);
+}
+
+TEST(Simulate, KnowsAStepThatNothingRunsBesideToItsEnd) {
+  HandSchedule hand;
+  const OpId run = hand.run(1), report = hand.report({{hand.norm({{run, 0}}), 0}});
+  hand.write(5, {{report, 0}});
+  EXPECT_NEAR(seconds_alone(hand.program(), hand.plan(), "train", unit_machine()), 6, 1e-6);
+  EXPECT_NEAR(hand.simulate(unit_machine()).step_seconds, 5, 1e-6) << "steps overlap";
+}
+
 TEST(Simulate, SlowsBothDirectionsOfALinkThatCannotDoThemAtOnce) {
   HandSchedule hand;
   const OpId up = hand.up(3), down = hand.down(6);

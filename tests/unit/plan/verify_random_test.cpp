@@ -22,7 +22,9 @@ using testing::drop_edges;
 using testing::DroppedEdges;
 using testing::EdgeClosure;
 using testing::make_toy_program;
+using testing::random_saving;
 using testing::random_schedule;
+using testing::random_versioned;
 using testing::roomy_limits;
 using testing::ToyShape;
 using testing::ToyUpdate;
@@ -46,11 +48,22 @@ ToyShape random_shape(std::uint64_t seed) {
           .zero_stage = below(4)};
 }
 
+// Without, with saves, or with commits.
+Policy random_checkpoints(std::uint64_t seed) {
+  return seed % 3 == 0   ? random_schedule(seed)
+         : seed % 3 == 1 ? random_saving(seed)
+                         : random_versioned(seed);
+}
+
 // A plan, and how to damage it.
 class Damage {
  public:
+  // Of schedule "train", or of every other plan that saves its "train_save".
   Damage(Program program, Plan plan, std::uint64_t seed)
-      : program_(std::move(program)), right_(std::move(plan)), plan_(right_), random_(seed, 82) {}
+      : program_(std::move(program)), right_(std::move(plan)), plan_(right_), random_(seed, 82) {
+    if (plan_.schedules.back().name == "train_save" && below(2) == 0)
+      damaged_ = plan_.schedules.size() - 1;
+  }
 
   // So many kinds of damage, no two of a kind: they cannot undo each other.
   void inflict(int count) {
@@ -65,7 +78,7 @@ class Damage {
   static std::size_t num_kinds() { return std::size(all_kinds); }
 
   bool is_wrong() const {
-    return is_wrong_ || !EdgeClosure(plan_.schedules[0]).implies_all_of(right_.schedules[0]);
+    return is_wrong_ || !EdgeClosure(schedule()).implies_all_of(*right_.schedule(schedule().name));
   }
   bool is_found() const { return !verify(program_, plan_).empty(); }
   const std::string& told() const { return told_; }
@@ -82,7 +95,9 @@ class Damage {
   auto& any_of(Items& items) {
     return items[static_cast<std::size_t>(below(items.size()))];
   }
-  std::vector<Op>& ops() { return plan_.schedules[0].ops; }
+  const Schedule& schedule() const { return plan_.schedules[damaged_]; }
+  Schedule& schedule() { return plan_.schedules[damaged_]; }
+  std::vector<Op>& ops() { return schedule().ops; }
   Op& any_op() { return any_of(ops()); }
   Operand& any_operand() {
     for (;;)
@@ -138,7 +153,7 @@ class Damage {
   }
   void change_a_kind() {
     Op& op = any_op();
-    op.kind = static_cast<OpKind>((static_cast<int>(op.kind) + 1 + below(12)) % 13);
+    op.kind = static_cast<OpKind>((static_cast<int>(op.kind) + 1 + below(14)) % 15);
     mark_wrong();
   }
   void change_a_lane() {
@@ -147,12 +162,12 @@ class Damage {
     mark_wrong();
   }
   void swap_on_a_lane() {
-    auto& lane = plan_.schedules[0].lanes[static_cast<std::size_t>(Lane::compute)];
+    auto& lane = schedule().lanes[static_cast<std::size_t>(Lane::compute)];
     std::swap(lane[0], lane[lane.size() - 1]);
     mark_wrong();
   }
   void leave_an_op_off_its_lane() {
-    for (auto& lane : plan_.schedules[0].lanes)
+    for (auto& lane : schedule().lanes)
       if (!lane.empty()) {
         lane.erase(lane.begin() + below(lane.size()));
         return mark_wrong();
@@ -167,7 +182,7 @@ class Damage {
       const auto op = ops().begin() + below(ops().size());
       if (may_be_idle(*op)) continue;
       ops().erase(op);
-      derive_edges(plan_.schedules[0]);
+      derive_edges(schedule());
       return mark_wrong();
     }
   }
@@ -180,14 +195,16 @@ class Damage {
         continue;
       const std::uint64_t next = operand.region.offset - pool.offset + pool.slot_bytes;
       operand.region.offset = pool.offset + next % all;
-      derive_edges(plan_.schedules[0]);
+      derive_edges(schedule());
       return mark_wrong();
     }
   }
   void serve_another_segment() {
     for (;;) {
       Op& op = any_op();
-      if (op.kind != OpKind::run && op.kind != OpKind::update && op.kind != OpKind::norm) continue;
+      if (op.kind != OpKind::run && op.kind != OpKind::update && op.kind != OpKind::norm &&
+          op.kind != OpKind::save)
+        continue;
       op.segment.value = (op.segment.value + 1) % static_cast<int>(program_.segments.size());
       return mark_wrong();
     }
@@ -237,7 +254,8 @@ class Damage {
     mark_wrong();
   }
   void lose_a_schedule() {
-    plan_.schedules.pop_back();
+    plan_.schedules.erase(plan_.schedules.begin() + 1);  // "eval"
+    if (damaged_ > 0) --damaged_;
     mark_wrong();
   }
   void mark_wrong() { is_wrong_ = true; }
@@ -270,6 +288,7 @@ class Damage {
   Program program_;
   Plan right_, plan_;
   PhiloxStream random_;
+  std::size_t damaged_ = 0;  // schedule
   bool is_wrong_ = false;
   std::string told_;
 };
@@ -280,7 +299,7 @@ void expect_found(std::uint64_t plans, std::uint64_t damages, Inflict inflict) {
   std::uint64_t wrong = 0;
   for (std::uint64_t seed = 0; seed < plans; ++seed) {
     const Program program = make_toy_program(random_shape(seed));
-    const Plan plan = make_plan(program, roomy_limits(), random_schedule(seed));
+    const Plan plan = make_plan(program, roomy_limits(), random_checkpoints(seed));
     ASSERT_TRUE(verify(program, plan).empty()) << "seed " << seed;
     for (std::uint64_t i = 0; i < damages; ++i) {
       Damage damage(program, plan, damages * seed + i);
@@ -307,7 +326,7 @@ TEST(VerifierOfRandomPlans, FindsEachEdgeThatIsMissingUnlessTheOthersImplyIt) {
   int needed = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Program program = make_toy_program(random_shape(seed));
-    const Plan plan = make_plan(program, roomy_limits(), random_schedule(seed));
+    const Plan plan = make_plan(program, roomy_limits(), random_checkpoints(seed));
     const auto number = static_cast<std::int32_t>(seed % 8);
     const DroppedEdges dropped =
         drop_edges(program, plan, [&](const Op& op) { return op.id.value % 8 == number; });

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <thread>
@@ -119,7 +121,7 @@ ToyRunOptions options_for(const Policy& policy, ExecutorOptions executor) {
 }
 
 class Saves : public ::testing::TestWithParam<ExecutionMode> {
- protected:
+ public:
   static void expect_saved(const Program& program, const Policy& policy, ToyRunOptions options,
                            std::uint64_t seed, std::chrono::microseconds delay = {}) {
     const Plan plan = make_plan(program, roomy_limits(), policy);
@@ -151,6 +153,176 @@ TEST_P(Saves, AreOfTheStateThatTheStepBeganWithUnderEveryPlacement) {
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(24, 4)); ++seed) {
       const Policy policy = random_saving(seed);
       expect_saved(program, policy, options_for(policy, {GetParam(), seed, Poison::on}), seed);
+    }
+  }
+}
+
+// A sink that takes its time: whatever could overtake it has the time to.
+TEST(SlowSaves, AreOvertakenByNoUpdate) {
+  const Program program = small_program();
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(6, 2)); ++seed) {
+    Policy policy = random_saving(seed);
+    if (seed < 3) policy = testing::all_on(static_cast<Tier>(seed));
+    policy.background_saves = true;
+    Saves::expect_saved(program, policy,
+                        options_for(policy, {ExecutionMode::threaded, 0, Poison::on}), seed,
+                        std::chrono::microseconds(500));
+  }
+}
+
+ToyShape shape_of(int world, int stage) {
+  return {.layers = 2,
+          .micro_batches = 2,
+          .layer_elements = 5000,
+          .embedding_elements = 37001,
+          .tokens = 16,
+          .world = world,
+          .zero_stage = stage};
+}
+
+// Every rank its own part.
+TEST(SavesOfRanks, AreOfEachRanksOwnPartInEveryStage) {
+  std::uint64_t seed = 0;
+  for (const int world : {2, 3})
+    for (int stage = 0; stage < 4; ++stage, ++seed) {
+      const Policy policy = random_saving(seed);
+      const ToyRanks ranks(shape_of(world, stage), policy);
+      const ToyRunOptions options =
+          options_for(policy, {static_cast<ExecutionMode>(seed % 3), seed, Poison::on});
+      std::vector<Witness> witnesses;
+      for (int rank = 0; rank < world; ++rank) witnesses.emplace_back(ranks.program(rank));
+      const auto engine = sim_disk(seed);
+      const RanksRun run = ranks.run(
+          engine.get(), [&](int) { return options.executor; },
+          [&](ToyRank& toy, int rank, RanksRun& all) {
+            ToyRunOptions own = options;
+            own.checkpoints = witnesses[static_cast<std::size_t>(rank)].checkpoints(2);
+            all.trajectories[static_cast<std::size_t>(rank)] = toy.train(own);
+          });
+      const Trajectory expected = ranks.plainly(options);
+      EXPECT_TRUE(ranks.together(run) == expected) << "stage " << stage;
+      for (Witness& witness : witnesses) witness.end();
+    }
+}
+
+// --- Commits
+
+// The state after each step of a run without any.
+std::vector<State> states_after_steps(const Program& program, ToyRunOptions options) {
+  std::vector<State> states;
+  const auto note = [&](ToyRank& rank) {
+    State state;
+    for_each_tile(program, [&](ShardId shard, int tile) {
+      state[{shard, tile}] = rank.tile(shard, tile);
+    });
+    states.push_back(std::move(state));
+  };
+  Policy policy = testing::all_on(Tier::host);
+  policy.background_saves = true;
+  const Plan plan = make_plan(program, roomy_limits(), policy);
+  ++options.steps;  // The state before a step is that after the one before.
+  options.executor = {ExecutionMode::serial};
+  options.checkpoints = {.every = 1, .before_saving = note};
+  run_planned(program, plan, nullptr, options);
+  return {states.begin() + 1, states.end()};
+}
+
+// Reads what is in the store when it is told to commit: it must be the state after that step.
+class StoreReader {
+ public:
+  StoreReader(const Program& program, const std::vector<State>& states)
+      : program_(program), states_(states) {}
+
+  ToyCheckpoints checkpoints(int every) {
+    return {.every = every, .on_commit = [this](ToyRank& rank, const StepArgs& args, bool applied) {
+              EXPECT_TRUE(applied);
+              EXPECT_EQ(args.index, commits_) << "once per step, in order";
+              commit(rank, states_.at(static_cast<std::size_t>(commits_++)));
+            }};
+  }
+  std::int64_t commits() const { return commits_; }
+
+ private:
+  void commit(ToyRank& rank, const State& right) {
+    for_each_tile(program_, [&](ShardId shard, int tile) {
+      EXPECT_TRUE(rank.stored_tile(shard, tile) == right.at({shard, tile}))
+          << "at commit " << commits_ << " " << program_.shard(shard).name << " tile " << tile;
+    });
+  }
+
+  const Program& program_;
+  const std::vector<State>& states_;
+  std::int64_t commits_ = 0;
+};
+
+class Commits : public ::testing::TestWithParam<ExecutionMode> {};
+
+INSTANTIATE_TEST_SUITE_P(Modes, Commits,
+                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
+                                           ExecutionMode::seeded),
+                         [](const auto& mode) {
+                           return mode.param == ExecutionMode::threaded ? "Threaded"
+                                  : mode.param == ExecutionMode::serial ? "Serial"
+                                                                        : "Seeded";
+                         });
+
+TEST_P(Commits, FindAllThatTheStepMadeInTheStoreAndNothingOfTheNext) {
+  for (const ToyUpdate update : {ToyUpdate::produces_weight, ToyUpdate::updates_weight}) {
+    const Program program = small_program(update);
+    ToyRunOptions options{.steps = 5, .evaluate_every = 3};
+    const std::vector<State> states = states_after_steps(program, options);
+    const Trajectory expected = run_plainly(program, options);
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(12, 3)); ++seed) {
+      const Policy policy = random_versioned(seed);
+      const Plan plan = make_plan(program, roomy_limits(), policy);
+      StoreReader reader(program, states);
+      options.executor = {GetParam(), seed, Poison::on};
+      options.checkpoints = reader.checkpoints(policy.background_saves ? 2 : 0);
+      const auto engine = sim_disk(seed);
+      EXPECT_TRUE(run_planned(program, plan, engine.get(), options) == expected) << seed;
+      EXPECT_EQ(reader.commits(), options.steps);
+    }
+  }
+}
+
+// No rank writes to its store what belongs to the step after, before all have committed. A rank's
+// write is told from the one before by what it has committed itself.
+TEST(CommitsOfRanks, AreDoneByAllBeforeAnyUpdatesForTheNextStep) {
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(9, 3)); ++seed) {
+    constexpr int world = 3;
+    Policy policy = random_versioned(seed);
+    policy.background_saves = false;
+    const ToyRanks ranks(shape_of(world, 1 + static_cast<int>(seed % 3)), policy);
+    std::array<std::atomic<std::int64_t>, world> committed{};
+    std::array<std::int64_t, world> updating{};  // the step, by each rank's update lane
+    const auto fewest = [&] {
+      std::int64_t all = committed[0];
+      for (const auto& one : committed) all = std::min(all, one.load());
+      return all;
+    };
+    const auto options_of = [&](int rank) {
+      ExecutorOptions options{seed % 2 == 0 ? ExecutionMode::threaded : ExecutionMode::seeded,
+                              seed * 64 + static_cast<std::uint64_t>(rank)};
+      options.before_op = [&, rank](const Op& op) {
+        auto& step = updating[static_cast<std::size_t>(rank)];
+        if (op.kind != OpKind::norm) return;
+        EXPECT_GE(fewest(), step++) << "rank " << rank;
+      };
+      return options;
+    };
+    const auto engine = sim_disk(seed);
+    const RanksRun run =
+        ranks.run(engine.get(), options_of, [&](ToyRank& toy, int rank, RanksRun&) {
+          ToyRunOptions options{.steps = 4, .evaluate_every = 0};
+          options.checkpoints.on_commit = [&, rank](ToyRank&, const StepArgs&, bool) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(rank));
+            ++committed[static_cast<std::size_t>(rank)];
+          };
+          toy.train(options);
+        });
+    for (int rank = 0; rank < world; ++rank) {
+      EXPECT_EQ(run.errors[static_cast<std::size_t>(rank)], "");
+      EXPECT_EQ(committed[static_cast<std::size_t>(rank)], 4);
     }
   }
 }

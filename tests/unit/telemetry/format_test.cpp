@@ -79,6 +79,20 @@ TEST(FormatDuration, UsesTwoUnitsAtMost) {
   EXPECT_EQ(format_duration(1e300), format_duration(1e9));
 }
 
+TEST(FormatSaved, TellsWhatItTookTrainingWhereThatIsKnown) {
+  SaveReport report{4, "out/checkpoint-4", 3ull << 30, 2};
+  const std::string still =
+      "saved out/checkpoint-4 at step 4: 3.00 GiB in 2.00 s (1.50 GiB/s), verified";
+  EXPECT_EQ(format_saved(report), still);
+  report.steps_meanwhile = 1;
+  report.carrier_extra_seconds = report.extra_seconds = 0.125;
+  EXPECT_EQ(format_saved(report), still + "; step 5 took 0.12 s more");
+  report.steps_meanwhile = 3;
+  report.extra_seconds = -0.5;
+  EXPECT_EQ(format_saved(report),
+            still + "; step 5 took 0.12 s more, the 3 steps meanwhile 0.00 s");
+}
+
 // Sets or removes an environment variable for the length of a test.
 class Environment {
  public:

@@ -1,0 +1,175 @@
+// Checkpoints that are written while training goes on: what they hold is what a run that stands
+// still for them writes, and training knows nothing of them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "sim/resumed_run.hpp"
+#include "sim/ways_to_hold_state.hpp"
+#include "strata/checkpoint/random_model.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+namespace {
+
+using testing::all_ways;
+using testing::difference_after;
+using ::testing::ElementsAre;
+using testing::fresh_folder;
+using ::testing::HasSubstr;
+using testing::in_ram;
+using ::testing::IsEmpty;
+using testing::make_training_files;
+using testing::mixed;
+using testing::ResumeBench;
+using testing::RunTrail;
+using testing::RunWatch;
+using testing::small_tiles;
+using testing::split;
+using testing::tiny_config;
+using testing::two_stage_3;
+using testing::Way;
+
+constexpr std::int64_t saved_step = 3, last_step = 5;
+
+class BackgroundSave : public ::testing::Test {
+ protected:
+  BackgroundSave() : files_(make_training_files(random_model_preset("tiny"))) {}
+
+  RunConfig config(const Way& way) const {
+    RunConfig config = tiny_config(files_);
+    config.max_steps = last_step;
+    config.evaluate = false;
+    config.gradient_accumulation_steps = 6 / way.world;
+    config.output_dir = fresh_folder("run");
+    config.save_steps = saved_step;
+    way.apply(config);
+    return config;
+  }
+  RunConfig paused(const Way& way) const {
+    RunConfig config = this->config(way);
+    config.save_in_background = false;
+    return config;
+  }
+  static std::string checkpoint_of(const RunConfig& config, std::int64_t step = saved_step) {
+    return (config.output_dir / ("checkpoint-" + std::to_string(step))).string();
+  }
+  std::vector<std::int64_t> steps_in(const RunConfig& config) {
+    std::vector<std::int64_t> steps;
+    for (const CheckpointEntry& entry :
+         list_checkpoints(bench_.disk().file_system(), config.output_dir.string()))
+      steps.push_back(entry.step);
+    return steps;
+  }
+  std::vector<std::byte> vector_of(const CheckpointReader& reader, int index) {
+    const StateVector& vector = reader.info().vectors[static_cast<std::size_t>(index)];
+    std::vector<std::byte> bytes(state_vector_bytes(vector));
+    reader.read(index, 0, vector.count, bytes);
+    return bytes;
+  }
+  // Of two checkpoints; empty: none.
+  std::string difference(const std::string& one, const std::string& other) {
+    const auto a = CheckpointReader::open(bench_.disk(), one),
+               b = CheckpointReader::open(bench_.disk(), other);
+    if (a->info().vectors != b->info().vectors) return "vectors";
+    if (a->info().note != b->info().note) return "note";
+    if (!a->verify().empty()) return a->verify().front();
+    for (int i = 0; i < std::ssize(a->info().vectors); ++i)
+      if (vector_of(*a, i) != vector_of(*b, i))
+        return state_vector_name(a->info().vectors[static_cast<std::size_t>(i)]);
+    return "";
+  }
+
+  testing::TrainingFiles files_;
+  ResumeBench bench_;
+};
+
+TEST_F(BackgroundSave, WritesWhatARunThatStandsStillWrites) {
+  for (const Way& way : all_ways()) {
+    const RunConfig along = config(way), still = paused(way);
+    const RunTrail beside = bench_.train(along, way.world), plain = bench_.train(still, way.world);
+    EXPECT_EQ(difference(checkpoint_of(along), checkpoint_of(still)), "") << way.name;
+    EXPECT_EQ(difference_after(0, plain, beside), "") << way.name;
+    EXPECT_THAT(beside.saved, ElementsAre(saved_step)) << way.name;
+    EXPECT_THAT(beside.events, IsEmpty()) << way.name;
+  }
+}
+
+TEST_F(BackgroundSave, ResumesToTheSameBits) {
+  for (const Way& way : {mixed, split, two_stage_3}) {
+    const RunConfig first = config(way);
+    const RunTrail whole = bench_.train(first, way.world);
+    const RunTrail resumed = bench_.train(config(way), way.world, checkpoint_of(first));
+    EXPECT_EQ(difference_after(saved_step, whole, resumed), "") << way.name;
+  }
+}
+
+TEST_F(BackgroundSave, IsTheSameInAnyLegalOrderOfAStepsOps) {
+  for (const Way& way : {in_ram, mixed, split}) {
+    const RunConfig still = paused(way);
+    const RunTrail plain = bench_.train(still, way.world);
+    for (const std::uint64_t seed : {1u, 2u}) {
+      const RunConfig along = config(way);
+      RunWatch watch;
+      watch.executor = {ExecutionMode::seeded, seed, Poison::on};
+      EXPECT_EQ(difference_after(0, plain, bench_.train(along, 1, "", watch)), "");
+      EXPECT_EQ(difference(checkpoint_of(along), checkpoint_of(still)), "")
+          << way.name << ", seed " << seed;
+    }
+  }
+}
+
+TEST_F(BackgroundSave, PacksApproximateMomentsAsARunThatStandsStillDoes) {
+  for (const DType moments : {DType::bf16, DType::q8}) {
+    RunConfig along = config(small_tiles), still = paused(small_tiles);
+    along.optimizer_moments = still.optimizer_moments = moments;
+    bench_.train(along, 1);
+    bench_.train(still, 1);
+    EXPECT_EQ(difference(checkpoint_of(along), checkpoint_of(still)), "");
+  }
+}
+
+TEST_F(BackgroundSave, WaitsForTheOneBeforeAndSaysSoOnce) {
+  for (const int world : {1, 3}) {
+    RunConfig often = config(in_ram);
+    often.gradient_accumulation_steps = 6 / world;
+    often.save_steps = 1;
+    const RunTrail trail = bench_.train(often, world);
+    EXPECT_THAT(trail.saved, ElementsAre(1, 2, 3, 4, 5));
+    EXPECT_THAT(trail.events, ElementsAre(HasSubstr("training waits for that one")));
+    RunConfig never = often;
+    never.output_dir = fresh_folder("run");
+    never.save_strategy = SaveStrategy::no;
+    EXPECT_EQ(difference_after(0, bench_.train(never, world), trail), "");
+  }
+}
+
+TEST_F(BackgroundSave, IsMadeOnRequestWhileTrainingGoesOn) {
+  RunConfig seldom = config(in_ram);
+  seldom.save_steps = 500;
+  std::atomic<bool> save = false;
+  int steps = 0;
+  RunWatch watch;
+  watch.save = &save;
+  watch.before_op_of_first = [&](const Op& op) {
+    if (op.kind == OpKind::report && ++steps == 2) save = true;
+  };
+  const RunTrail trail = bench_.train(seldom, 1, "", watch);
+  EXPECT_THAT(trail.saved, ElementsAre(2));
+  const RunTrail resumed = bench_.train(config(in_ram), 1, checkpoint_of(seldom, 2));
+  EXPECT_EQ(difference_after(2, trail, resumed), "");
+}
+
+TEST_F(BackgroundSave, OfOneStepIsWhereTheNextBegins) {
+  RunConfig limited = config(in_ram);
+  limited.save_steps = 1;
+  limited.save_total_limit = 2;
+  bench_.train(limited, 1);
+  EXPECT_THAT(steps_in(limited), ElementsAre(last_step - 1, last_step));
+}
+
+}  // namespace
+}  // namespace strata
