@@ -1,11 +1,15 @@
 # strata_module(name SOURCES dirs... DEPS libs... [WITHOUT patterns...]): library strata::name from every .cpp below the
-# directories but those whose path matches a pattern.
+# directories, and every .cu where there is CUDA, but those whose path matches a pattern.
 function(strata_module name)
   cmake_parse_arguments(MODULE "" "" "SOURCES;DEPS;WITHOUT" ${ARGN})
   set(sources)
   foreach(directory IN LISTS MODULE_SOURCES)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${directory}/*.cpp)
     list(APPEND sources ${found})
+    if(STRATA_HAS_CUDA)
+      file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${directory}/*.cu)
+      list(APPEND sources ${found})
+    endif()
   endforeach()
   foreach(pattern IN LISTS MODULE_WITHOUT)
     list(FILTER sources EXCLUDE REGEX ${pattern})

@@ -90,6 +90,16 @@ bool is_at(const PosixDescriptor& file, const std::string& path) {
   return there && there->st_ino == own.st_ino && there->st_dev == own.st_dev;
 }
 
+// A dead run of another user may have left the file: it can be held, if not written.
+PosixDescriptor open_lock(const std::string& path) {
+  auto file = PosixDescriptor::open(path, O_RDWR | O_CREAT);
+  if (file.get() >= 0 || errno != EACCES) {
+    check(file.get(), "open", path);
+    return file;
+  }
+  return open_or_throw(path, O_RDONLY);
+}
+
 class PosixFileSystem : public FileSystem {
  public:
   bool exists(const std::string& path) const override { return facts_of(path).has_value(); }
@@ -155,7 +165,7 @@ void PosixFileSystem::write_file(const std::string& path, std::span<const std::b
 
 std::unique_ptr<FileLock> PosixFileSystem::try_lock(const std::string& path) {
   for (;;) {
-    auto file = open_or_throw(path, O_RDWR | O_CREAT);
+    auto file = open_lock(path);
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return nullptr;

@@ -45,7 +45,7 @@ class StoreMaker {
     for (std::size_t i = 0; i < parts_.size(); ++i) reserve(i);
     Manifest manifest = first_manifest();
     store_.kind == StoreKind::versioned ? write_durably(manifest) : write_descriptions();
-    return {std::move(store_), std::move(parts_), std::move(manifest)};
+    return {std::move(store_), std::move(parts_), std::move(manifest), 0};
   }
 
  private:
@@ -164,8 +164,9 @@ class StoreMaker {
 
   void write_durably(const Manifest& manifest) {
     for (std::size_t i = 0; i < parts_.size(); ++i) fill(i);
-    replace_file(files_, parts_[0].file(PartFiles::manifest),
-                 parts_[0].file(PartFiles::manifest_new), encode(manifest));
+    for (const std::string_view name : PartFiles::manifests)
+      replace_file(files_, parts_[0].file(name), parts_[0].file(PartFiles::manifest_new),
+                   encode(manifest));
     for (const StorePart& part : parts_) files_.sync_directory(part.path());
     // From here on it may be a store, whatever fails.
     for (StorePart& part : parts_) part.keep();

@@ -29,7 +29,7 @@ std::uint64_t visit_store(FileSystem& files, const std::string& path, Dead what)
 }
 
 bool is_removable(const FileSystem& files, const std::string& path) {
-  return is_ours_alone(files, path) && !files.exists(part_file(path, PartFiles::manifest));
+  return is_ours_alone(files, path) && !files.exists(part_file(path, PartFiles::manifests[0]));
 }
 
 // The bytes of something dead; nothing when it lives or is not ours.

@@ -33,7 +33,8 @@ DriveStore::DriveStore(IoEngine& engine, StoreState state, const StoreOptions& o
       description_(std::move(state.description)),
       verify_(options.verify),
       parts_(std::move(state.parts)),
-      ledger_(description_, std::move(state.committed)) {
+      ledger_(description_, std::move(state.committed)),
+      slot_(state.slot) {
   for (int i = 0; i < num_tiles(); ++i) indices_.emplace(tile(i).name, i);
   if (description_.checksums == Checksums::on)
     hashed_ =
@@ -88,7 +89,7 @@ void DriveStore::submit_read(int tile, IoRequest request) {
   const auto [state, record] = ledger_.present(index(tile));
   if (state != TileLedger::State::whole) return refuse_read(request, tile, state);
   request.offset = extent(tile).offsets[record.place];
-  if (verify_ == Verify::off) return engine_.submit({&request, 1});
+  if (verify_ != Verify::reads) return engine_.submit({&request, 1});
   hashed_->read(index(tile), request, record.checksum);
 }
 
@@ -144,11 +145,13 @@ void DriveStore::flush_written_drives() {
 void DriveStore::publish(const Manifest& manifest) {
   FileSystem& files = engine_.file_system();
   const StorePart& first = parts_.front();
+  const std::size_t older = 1 - slot_;
   files.write_file(first.file(PartFiles::manifest_new), encode(manifest));
   is_in_doubt_ = true;
-  files.rename(first.file(PartFiles::manifest_new), first.file(PartFiles::manifest));
+  files.rename(first.file(PartFiles::manifest_new), first.file(PartFiles::manifests[older]));
   files.sync_directory(first.path());
   is_in_doubt_ = false;
+  slot_ = older;
   ledger_.commit(manifest);
 }
 
@@ -157,6 +160,10 @@ void ShardStore::transfer(IoOp op, int tile, std::span<std::byte> memory) {
   submit(op, tile, memory, IoPriority::now, awaited);
   const IoResult result = awaited.wait();
   if (!result.ok()) throw Error(result.message);
+}
+
+void DriveStore::discard() {
+  for (StorePart& part : parts_) part.discard();
 }
 
 std::uint64_t DriveStore::allocated_bytes() const {

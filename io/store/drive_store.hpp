@@ -22,6 +22,7 @@ struct StoreState {
   StoreDescription description;
   std::vector<StorePart> parts;  // by drive
   Manifest committed;
+  std::size_t slot = 0;  // where the committed manifest is
 };
 
 // Throws ConfigError when `options` contradict themselves.
@@ -44,6 +45,7 @@ class DriveStore : public ShardStore {
   void commit(std::uint64_t version, const std::string& note) override;
   std::optional<std::uint64_t> committed_version() const override { return ledger_.version(); }
   std::string committed_note() const override { return ledger_.note(); }
+  void discard() override;
 
   std::uint64_t allocated_bytes() const override;
   std::string path() const override;
@@ -67,6 +69,7 @@ class DriveStore : public ShardStore {
   std::vector<StorePart> parts_;
 
   TileLedger ledger_;
+  std::size_t slot_;  // of the last manifest; of commit()
   // Nobody knows which version a crash would now leave: nothing may be written any more.
   std::atomic<bool> is_in_doubt_ = false;
   std::unique_ptr<HashedTransfers> hashed_;  // with checksums

@@ -13,8 +13,13 @@ namespace {
 
 class StoreOpener {
  public:
-  StoreOpener(IoEngine& engine, const std::string& path, const StoreOptions& options)
-      : engine_(engine), files_(engine.file_system()), path_(path), options_(options) {
+  StoreOpener(IoEngine& engine, const std::string& path, const StoreOptions& options,
+              std::optional<std::uint64_t> version)
+      : engine_(engine),
+        files_(engine.file_system()),
+        path_(path),
+        options_(options),
+        version_(version) {
     check_store_options(options, Checksums::on);
   }
 
@@ -25,11 +30,14 @@ class StoreOpener {
     make_names_durable();
     PartText first = read_first();
     open_others(first, parts);
-    Manifest manifest = read_manifest(files_, first, path_);
+    Manifests manifests = read_manifests(files_, first, path_);
+    choose(manifests);
     for (std::size_t i = 0; i < parts.size(); ++i)
       check_tiles_file(engine_, parts[i].tiles(), first.part.store, i);
-    if (options_.verify == Verify::reads) verify(parts, first.part.store, manifest);
-    return {std::move(first.part.store), std::move(parts), std::move(manifest)};
+    if (options_.verify != Verify::off) verify(parts, first.part.store, manifests.last);
+    if (goes_back_) forget_the_later(manifests);
+    return {std::move(first.part.store), std::move(parts), std::move(manifests.last),
+            manifests.slot};
   }
 
  private:
@@ -78,6 +86,27 @@ class StoreOpener {
     files_.sync_directory(part.path());
   }
 
+  // `last` becomes the version that is asked for.
+  void choose(Manifests& manifests) {
+    if (!version_ || manifests.last.version == version_) return;
+    if (manifests.before.version != version_)
+      throw Error(fmt::format("{} has no version {}: it can be opened at {} and {}", path_,
+                              *version_, name(manifests.before), name(manifests.last)));
+    std::swap(manifests.last, manifests.before);
+    manifests.slot = 1 - manifests.slot;
+    goes_back_ = true;
+  }
+  static std::string name(const Manifest& manifest) {
+    return manifest.version ? std::to_string(*manifest.version) : "none";
+  }
+
+  // Before anything is written: the next write goes to the places of the later version.
+  void forget_the_later(const Manifests& manifests) {
+    replace_file(files_, part_file(path_, PartFiles::manifests[1 - manifests.slot]),
+                 part_file(path_, PartFiles::manifest_new), encode(manifests.last));
+    files_.sync_directory(path_);
+  }
+
   void verify(const std::vector<StorePart>& parts, const StoreDescription& store,
               const Manifest& manifest) {
     std::vector<FileId> tiles;
@@ -93,13 +122,26 @@ class StoreOpener {
   FileSystem& files_;
   const std::string path_;
   const StoreOptions options_;
+  const std::optional<std::uint64_t> version_;
+  bool goes_back_ = false;
 };
 
 }  // namespace
 
 std::unique_ptr<ShardStore> ShardStore::open(IoEngine& engine, const std::string& path,
-                                             const StoreOptions& options) {
-  return std::make_unique<DriveStore>(engine, StoreOpener(engine, path, options).open(), options);
+                                             const StoreOptions& options,
+                                             std::optional<std::uint64_t> version) {
+  return std::make_unique<DriveStore>(engine, StoreOpener(engine, path, options, version).open(),
+                                      options);
+}
+
+std::vector<StoreVersion> store_versions(const FileSystem& files, const std::string& path) {
+  const auto [last, before, slot] = read_manifests(files, read_description(files, path), path);
+  std::vector<StoreVersion> versions;
+  if (last.version) versions.push_back({*last.version, last.note});
+  if (before.version && before.version != last.version)
+    versions.push_back({*before.version, before.note});
+  return versions;
 }
 
 }  // namespace strata

@@ -15,15 +15,16 @@ struct PartFiles {
   static constexpr std::string_view description = "/store.json";
   static constexpr std::string_view description_new = "/store.json.tmp";
   static constexpr std::string_view tiles = "/tiles";
-  static constexpr std::string_view manifest = "/manifest";
+  // Of the last two committed versions: each commit replaces the older.
+  static constexpr std::array<std::string_view, 2> manifests = {"/manifest.0", "/manifest.1"};
   static constexpr std::string_view manifest_new = "/manifest.tmp";
   // There while a versioned store is being made, and gone first from the first drive: a store is
   // made when its first part says so.
   static constexpr std::string_view unfinished = "/unfinished";
 
   // In the order in which a part is taken apart.
-  static constexpr std::array all = {tiles,       manifest_new, manifest, description_new,
-                                     description, unfinished,   lock};
+  static constexpr std::array all = {tiles,           manifest_new, manifests[0], manifests[1],
+                                     description_new, description,  unfinished,   lock};
 };
 
 inline std::string part_file(const std::string& part, std::string_view name) {

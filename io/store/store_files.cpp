@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "io/store/checksum.hpp"
 #include "io/store/part_files.hpp"
 #include "strata/core/error.hpp"
@@ -53,8 +55,9 @@ std::vector<std::string> part_paths(const StoreDescription& store, const std::st
   return paths;
 }
 
-Manifest read_manifest(const FileSystem& files, const PartText& first, const std::string& path) {
-  const std::string file = part_file(path, PartFiles::manifest);
+namespace {
+
+Manifest read_manifest(const FileSystem& files, const PartText& first, const std::string& file) {
   const std::size_t num_tiles = first.part.store.tiles.size();
   Manifest manifest =
       decode_manifest(read_part_file(files, file, manifest_bytes_max(num_tiles)), file);
@@ -65,6 +68,22 @@ Manifest read_manifest(const FileSystem& files, const PartText& first, const std
     throw FormatError(fmt::format("{}: it tells of {} tiles; the store has {}", file,
                                   manifest.tiles.size(), num_tiles));
   return manifest;
+}
+
+}  // namespace
+
+Manifests read_manifests(const FileSystem& files, const PartText& first, const std::string& path) {
+  Manifests found;
+  const auto file = [&](std::size_t slot) { return part_file(path, PartFiles::manifests[slot]); };
+  found.last = read_manifest(files, first, file(0));
+  found.before = read_manifest(files, first, file(1));
+  if (found.last.version == found.before.version && encode(found.last) != encode(found.before))
+    throw FormatError(fmt::format("{}: it tells otherwise of the same version than {}", file(1),
+                                  PartFiles::manifests[0].substr(1)));
+  if (found.last.version >= found.before.version) return found;
+  std::swap(found.last, found.before);
+  found.slot = 1;
+  return found;
 }
 
 void check_tiles_file(const IoEngine& engine, FileId tiles, const StoreDescription& store,

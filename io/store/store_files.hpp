@@ -4,6 +4,7 @@
 //
 // Thread contract: functions of their arguments.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,13 @@ void check_part(const FileSystem& files, const PartText& first, std::size_t driv
 // The directories of all parts, the first at `path`, wherever that was when it was made.
 std::vector<std::string> part_paths(const StoreDescription& store, const std::string& path);
 
-Manifest read_manifest(const FileSystem& files, const PartText& first, const std::string& path);
+// The last two committed versions of a store. `before` is the same as `last` where there is none to
+// go back to: before the second commit, and after the store was opened at the one before.
+struct Manifests {
+  Manifest last, before;
+  std::size_t slot = 0;  // of `last`, in PartFiles::manifests
+};
+Manifests read_manifests(const FileSystem& files, const PartText& first, const std::string& path);
 
 // Throws unless the open `tiles` of a drive has the bytes and alignment that it should.
 void check_tiles_file(const IoEngine& engine, FileId tiles, const StoreDescription& store,

@@ -35,6 +35,7 @@ class StorePart {
   std::string describe(std::uint64_t bytes) const;
 
   void keep() { keep_ = true; }
+  void discard() { keep_ = false; }
   void note(std::string note) { note_ = std::move(note); }
 
  private:

@@ -163,16 +163,19 @@ void StoreReport::add_roles(const StoreDescription& store) {
 }
 
 void StoreReport::add_versioned(const PartText& first) {
-  std::optional<Manifest> manifest;
-  if (!attempt([&] { manifest = read_manifest(files_, first, path_); })) return;
-  add_version(*manifest);
-  if (verify_ == Verify::reads) attempt([&] { check_bytes(first.part.store, *manifest); });
+  std::optional<Manifests> manifests;
+  if (!attempt([&] { manifests = read_manifests(files_, first, path_); })) return;
+  add_versions(*manifests);
+  if (verify_ == Verify::reads) attempt([&] { check_bytes(first.part.store, manifests->last); });
 }
 
-void StoreReport::add_version(const Manifest& manifest) {
-  if (!manifest.version) return add("version", "none committed yet");
-  add("version", std::to_string(*manifest.version));
-  add("note", manifest.note.empty() ? "none" : printable(manifest.note));
+void StoreReport::add_versions(const Manifests& manifests) {
+  const auto& [last, before, slot] = manifests;
+  if (!last.version) return add("version", "none committed yet");
+  const bool has_two = before.version && before.version != last.version;
+  add("version", fmt::format("{}{}", *last.version,
+                             has_two ? fmt::format(", and {} before it", *before.version) : ""));
+  add("note", last.note.empty() ? "none" : printable(last.note));
 }
 
 void StoreReport::check_bytes(const StoreDescription& store, const Manifest& manifest) {

@@ -33,7 +33,7 @@ class StoreReport {
   void add_drives(const StoreDescription& store);
   std::string drive_state(std::size_t drive) const;
   void add_roles(const StoreDescription& store);
-  void add_version(const Manifest& manifest);
+  void add_versions(const Manifests& manifests);
   void add_versioned(const PartText& first);
   void check_bytes(const StoreDescription& store, const Manifest& manifest);
 

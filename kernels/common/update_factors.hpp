@@ -37,7 +37,7 @@ inline UpdateFactors update_factors(const UpdateArgs& args) {
           .epsilon = static_cast<float>(args.epsilon * correction2)};
 }
 // For elements that do not decay.
-inline UpdateFactors without_decay(UpdateFactors factors) {
+constexpr UpdateFactors without_decay(UpdateFactors factors) {
   factors.decay = 1;
   factors.coupled_decay = 0;
   return factors;

@@ -25,14 +25,18 @@ class UpdateRandom {
                                   {low(args.seed), high(args.seed)});
     key_ = {block[0], block[1]};
   }
-  std::uint32_t chunk_key(std::int64_t chunk) const {
+  constexpr std::uint32_t chunk_key(std::int64_t chunk) const {
     const auto number = static_cast<std::uint64_t>(chunk);
     return philox4x32({low(number), high(number), 0, 0}, key_)[0];
   }
 
  private:
-  static std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-  static std::uint32_t high(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
+  static constexpr std::uint32_t low(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value);
+  }
+  static constexpr std::uint32_t high(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> 32);
+  }
   std::array<std::uint32_t, 2> key_;
 };
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "kernels/common/activation_formulas.hpp"
 #include "kernels/ref/doubles.hpp"
 #include "kernels/ref/ref_ops.hpp"
 
@@ -8,9 +9,9 @@ namespace {
 
 // The pair (j, j + d/2) of one head, turned by an angle.
 void turn(TensorView x, std::int64_t first, std::int64_t second, double cosine, double sine) {
-  const double a = element(x, first), b = element(x, second);
-  set_element(x, first, a * cosine - b * sine);
-  set_element(x, second, b * cosine + a * sine);
+  const TurnedPair<double> pair = turned(element(x, first), element(x, second), cosine, sine);
+  set_element(x, first, pair.first);
+  set_element(x, second, pair.second);
 }
 
 }  // namespace

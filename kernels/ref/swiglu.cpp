@@ -1,20 +1,14 @@
-#include <cmath>
-
+#include "kernels/common/activation_formulas.hpp"
 #include "kernels/ref/doubles.hpp"
 #include "kernels/ref/ref_ops.hpp"
 
 namespace strata::ref {
-namespace {
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-}  // namespace
 
 void swiglu_forward(TensorView gate_tf, TensorView up_tf, TensorView y_tf) {
   ensure(gate_tf.count() == y_tf.count() && up_tf.count() == y_tf.count());
   const Doubles gate = read(gate_tf), up = read(up_tf);
   Doubles y(gate.size());
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] = gate[i] * sigmoid(gate[i]) * up[i];
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = swiglu(gate[i], up[i]);
   write(y, y_tf);
 }
 
@@ -24,9 +18,9 @@ void swiglu_backward(TensorView dy_tf, TensorView gate_tf, TensorView up_tf, Ten
   const Doubles dy = read(dy_tf), gate = read(gate_tf), up = read(up_tf);
   Doubles dgate(dy.size()), dup(dy.size());
   for (std::size_t i = 0; i < dy.size(); ++i) {
-    const double s = sigmoid(gate[i]);
-    dgate[i] = dy[i] * up[i] * s * (1 + gate[i] * (1 - s));
-    dup[i] = dy[i] * gate[i] * s;
+    const SwigluGradient<double> gradient = swiglu_gradient(dy[i], gate[i], up[i]);
+    dgate[i] = gradient.gate;
+    dup[i] = gradient.up;
   }
   write(dgate, dgate_tf);
   write(dup, dup_tf);

@@ -7,7 +7,7 @@
 
 #include "kernels/common/decay_runs.hpp"
 #include "kernels/common/update_checks.hpp"
-#include "kernels/common/update_factors.hpp"
+#include "kernels/common/update_formulas.hpp"
 #include "kernels/common/update_random.hpp"
 #include "kernels/ref/ref_ops.hpp"
 #include "strata/core/block_q8.hpp"
@@ -16,45 +16,6 @@ namespace strata::ref {
 namespace {
 
 enum class MomentRole : std::uint8_t { moment1, moment2 };
-
-struct Element {
-  float p, m, v;
-};
-
-void adam_step(const UpdateFactors& f, float g, Element& e) {
-  e.m = e.m + (g - e.m) * f.beta1_complement;
-  e.v = e.v * f.beta2 + (g * g) * f.beta2_complement;
-  e.p = e.p - f.rate * (e.m / (std::sqrt(e.v) + f.epsilon));
-}
-
-void sgd_step(const UpdateFactors& f, float g, Element& e) {
-  e.m = e.m * f.beta1 + g;
-  e.p = e.p - f.learning_rate * e.m;
-}
-
-// Zeros and NaNs are their own sign.
-float sign(float x) { return x < 0 || x > 0 ? std::copysign(1.0f, x) : x; }
-
-void lion_step(const UpdateFactors& f, float g, Element& e) {
-  e.p = e.p - f.learning_rate * sign(e.m + (g - e.m) * f.beta1_complement);
-  e.m = e.m + (g - e.m) * f.beta2_complement;
-}
-
-void update_element(UpdateRule rule, const UpdateFactors& f, float gradient, Element& e) {
-  const float g = gradient * f.gradient_scale;
-  switch (rule) {
-    case UpdateRule::adamw:
-      e.p = e.p * f.decay;
-      return adam_step(f, g, e);
-    case UpdateRule::adam:
-      return adam_step(f, g + e.p * f.coupled_decay, e);
-    case UpdateRule::sgd:
-      return sgd_step(f, g + e.p * f.coupled_decay, e);
-    case UpdateRule::lion:
-      e.p = e.p * f.decay;
-      return lion_step(f, g, e);
-  }
-}
 
 // --- Masters
 
@@ -178,7 +139,7 @@ void update(const UpdateArgs& args) {
                 [&](std::int64_t begin, std::int64_t end, Decay decay) {
                   for (std::int64_t i = begin - args.first; i < end - args.first; ++i) {
                     const auto at = static_cast<std::size_t>(i);
-                    Element e{read_master(args, i), m[at], v[at]};
+                    UpdateElement<float> e{read_master(args, i), m[at], v[at]};
                     update_element(args.rule, decay == Decay::yes ? decayed : plain,
                                    read_float(args.gradient, i), e);
                     write_master(args, i, e.p);

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "checkpoint_folders.hpp"
 #include "io/common/awaited_transfer.hpp"
 #include "io/store/aligned_memory.hpp"
 #include "piece_coverage.hpp"
 #include "piece_reader.hpp"
+#include "read_back.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -51,13 +54,15 @@ void CheckpointCommit::check_pieces() const {
                             manifest_.pieces.size(), state_pieces_max));
 }
 
+// What the writers have not.
 void CheckpointCommit::read_back() const {
+  std::vector<StatePiece> rest;
+  std::ranges::copy_if(manifest_.pieces, std::back_inserter(rest),
+                       [](const StatePiece& piece) { return !piece.is_read_back; });
+  if (rest.empty()) return;
   const PieceReader reader(engine_, path(FolderState::partial), manifest_.vectors);
-  reader.read(manifest_.pieces, IoPriority::write_back, {}, [&](const PieceOutcome& outcome) {
-    const std::string damage = reader.damage(outcome) + reader.disorder_behind(outcome);
-    if (!outcome.failure.ok()) throw SystemError(damage, outcome.failure.error_number);
-    if (!damage.empty()) throw Error("what was written does not come back: " + damage);
-  });
+  reader.read(rest, {IoPriority::write_back}, {},
+              [&](const PieceOutcome& outcome) { need_as_written(reader, outcome); });
 }
 
 void CheckpointCommit::write_manifest() {

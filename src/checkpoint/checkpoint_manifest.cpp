@@ -10,6 +10,7 @@
 #include "checkpoint_names.hpp"
 #include "io/store/json_seal.hpp"
 #include "io/store/store_json_reader.hpp"
+#include "run_note_json.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
@@ -20,27 +21,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view format_name = "strata checkpoint";
 constexpr std::uint64_t format_version = 1;
-constexpr std::uint64_t number_max = std::uint64_t{1} << 62, count_max = std::uint64_t{1} << 48;
+constexpr std::uint64_t count_max = std::uint64_t{1} << 48;
 constexpr std::array state_roles = {Role::weight, Role::master, Role::moment1, Role::moment2};
 constexpr std::array state_dtypes = {DType::f64, DType::f32, DType::bf16, DType::f16,
                                      DType::i32, DType::u16, DType::u8,   DType::q8};
 
 std::string head(const CheckpointManifest& manifest) {
-  const RunNote& note = manifest.note;
-  const Json json = {{"format", format_name},
-                     {"format_version", format_version},
-                     {"strata_version", manifest.strata_version},
-                     {"step", note.step},
-                     {"updates_applied", note.updates_applied},
-                     {"skipped_steps", note.skipped_steps},
-                     {"micro_batches_seen", note.micro_batches_seen},
-                     {"rows_per_micro_batch", note.rows_per_micro_batch},
-                     {"sequence_length", note.sequence_length},
-                     {"data_seed", note.data_seed},
-                     {"seed", note.seed},
-                     {"data_fingerprint", note.data_fingerprint},
-                     {"model_fingerprint", note.model_fingerprint},
-                     {"config", note.config}};
+  Json json = {{"format", format_name},
+               {"format_version", format_version},
+               {"strata_version", manifest.strata_version}};
+  json.update(run_note_json(manifest.note));
   return json.dump(1);
 }
 
@@ -95,24 +85,6 @@ std::string padded(std::string body) {
   const std::size_t length = align_up(body.size() + json_seal_bytes, checkpoint_alignment);
   body.resize(length - json_seal_bytes, ' ');
   return body;
-}
-
-std::int64_t whole(const StoreJsonReader& json, const char* key) {
-  return static_cast<std::int64_t>(json.number(key, 0, number_max));
-}
-
-RunNote note_of(const StoreJsonReader& json) {
-  return {.step = whole(json, "step"),
-          .updates_applied = whole(json, "updates_applied"),
-          .skipped_steps = whole(json, "skipped_steps"),
-          .micro_batches_seen = whole(json, "micro_batches_seen"),
-          .rows_per_micro_batch = whole(json, "rows_per_micro_batch"),
-          .sequence_length = whole(json, "sequence_length"),
-          .data_seed = json.number("data_seed", 0, ~std::uint64_t{0}),
-          .seed = json.number("seed", 0, ~std::uint64_t{0}),
-          .data_fingerprint = json.text("data_fingerprint"),
-          .model_fingerprint = json.text("model_fingerprint"),
-          .config = json.text("config")};
 }
 
 Role role_of(const StoreJsonReader& json) {
@@ -213,7 +185,7 @@ CheckpointManifest parse_checkpoint_json(std::string_view text, const std::strin
   if (!has_json_seal(text)) json.fail("it is damaged: its checksum does not match its contents");
   CheckpointManifest manifest;
   manifest.strata_version = json.text("strata_version");
-  manifest.note = note_of(json);
+  manifest.note = read_run_note(json);
   read_vectors(json, manifest);
   // Unknown and repeated keys, other spellings: nobody writes them, so nobody means well with them.
   if (checkpoint_json(manifest) != text) json.fail("it is not as Strata writes it");

@@ -134,7 +134,7 @@ void FolderReader::read(int vector, std::int64_t first, std::int64_t count,
     if (from < to)
       std::memcpy(target.data() + (from - begin), bytes.data() + (from - at), to - from);
   };
-  reader_.read(touched(vector, first, first + count), IoPriority::now, copy,
+  reader_.read(touched(vector, first, first + count), {IoPriority::now}, copy,
                [&](const PieceOutcome& outcome) {
                  const std::string damage = reader_.damage(outcome);
                  if (!outcome.failure.ok()) throw Error(damage);
@@ -150,7 +150,7 @@ std::vector<std::string> FolderReader::verify(
     if (!problem.empty()) problems.push_back(std::move(problem));
   };
   reader_.read(
-      pieces_, IoPriority::prefetch,
+      pieces_, {IoPriority::prefetch},
       [&](std::uint64_t, std::span<const std::byte> bytes) { done += bytes.size(); },
       [&](const PieceOutcome& outcome) {
         add(reader_.damage(outcome));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "checkpoint_commit.hpp"
@@ -10,8 +12,10 @@
 #include "checkpoint_manifest.hpp"
 #include "checkpoint_names.hpp"
 #include "io/store/checksum.hpp"
+#include "parallel_sync.hpp"
 #include "piece_coverage.hpp"
 #include "piece_writes.hpp"
+#include "read_back.hpp"
 #include "save_failure.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -20,12 +24,31 @@
 namespace strata {
 namespace {
 
-// q8's pieces begin and end within aligned blocks, which they share with their neighbours: the page
+// The largest pages that machines have: what the page cache writes for one piece touches no other
+// outside of them.
+constexpr std::uint64_t page_bytes_max = 64 * KiB;
+
+// q8's pieces may begin and end within blocks, which they share with their neighbours: the page
 // cache puts those together, whoever writes them.
-Caching caching_of(const StateVector& vector) {
-  return storage_bytes(vector.dtype, norm_chunk_elements) % checkpoint_alignment == 0
-             ? Caching::direct
-             : Caching::buffered;
+bool may_share_blocks(const StateVector& vector) {
+  return storage_bytes(vector.dtype, norm_chunk_elements) % checkpoint_alignment != 0;
+}
+
+// Where a piece goes in its vector's file.
+struct PieceExtent {
+  std::uint64_t begin = 0, own = 0, end = 0;  // with the zeros behind a vector's end
+  Caching caching = Caching::direct;
+};
+
+PieceExtent extent_of(const StateVector& vector, std::int64_t first, std::int64_t count) {
+  const std::uint64_t begin = state_vector_offset(vector, first);
+  const std::uint64_t own = state_vector_offset(vector, first + count) - begin;
+  const bool is_last = first + count == vector.count;
+  const bool is_apart = begin % page_bytes_max == 0 && (is_last || own % page_bytes_max == 0);
+  return {.begin = begin,
+          .own = own,
+          .end = is_last ? vector_file_bytes(vector) : begin + own,
+          .caching = may_share_blocks(vector) && !is_apart ? Caching::buffered : Caching::direct};
 }
 
 void check_space(const FileSystem& files, const std::string& directory,
@@ -55,6 +78,7 @@ class FolderWriter final : public CheckpointWriter {
         vectors_(std::move(vectors)),
         creates_(creates),
         files_(engine),
+        cached_files_(engine),
         writes_(engine) {
     ensure(step >= 0 && !vectors_.empty() && vectors_.size() <= state_vectors_max);
     for (const StateVector& vector : vectors_) ensure(vector.count > 0);
@@ -79,6 +103,8 @@ class FolderWriter final : public CheckpointWriter {
   }
   void make_folder();
   void open_files();
+  void open_file(std::size_t index);
+  void close_files();
   void sync_written_files();
 
   IoEngine& engine_;
@@ -88,20 +114,25 @@ class FolderWriter final : public CheckpointWriter {
   bool is_finished_ = false;
   bool is_committed_ = false;
   VectorFiles files_;
+  VectorFiles cached_files_;
+  std::vector<FileId> cached_;  // by vector, where pieces may share blocks
   std::mutex mutex_;
   std::vector<StatePiece> pieces_;  // guarded by mutex_
+  std::optional<ReadBack> read_back_;
   PieceWrites writes_;
 };
 
 FolderWriter::~FolderWriter() {
   writes_.wait();
-  files_.close();
+  read_back_.reset();
+  close_files();
   if (creates_ && !is_committed_) try_remove_folder(disk(), path(FolderState::partial));
 }
 
 void FolderWriter::prepare() {
   if (creates_) make_folder();
   open_files();
+  read_back_.emplace(engine_, path(FolderState::partial), vectors_, files_);
 }
 
 void FolderWriter::make_folder() {
@@ -118,33 +149,47 @@ void FolderWriter::open_files() {
           fmt::format("{} is missing: the process that makes the checkpoint's files has "
                       "not, or not on a file system that this one shares",
                       vector_path(i)));
-    const FileId file =
-        files_.open(vector_path(i), OpenMode::read_write_create, caching_of(vectors_[i]));
-    if (creates_) engine_.preallocate(file, vector_file_bytes(vectors_[i]));
+    open_file(i);
   }
+}
+
+void FolderWriter::open_file(std::size_t index) {
+  const std::string path = vector_path(index);
+  const FileId file = files_.open(path, OpenMode::read_write_create, Caching::direct);
+  if (creates_) engine_.preallocate(file, vector_file_bytes(vectors_[index]));
+  cached_.push_back(may_share_blocks(vectors_[index])
+                        ? cached_files_.open(path, OpenMode::read_write_create, Caching::buffered)
+                        : file);
+}
+
+void FolderWriter::close_files() {
+  cached_files_.close();
+  files_.close();
 }
 
 void FolderWriter::write(int vector, std::int64_t first, std::int64_t count,
                          std::span<std::byte> memory, IoCompletion& completion) {
   ensure(!is_finished_ && vector >= 0 && static_cast<std::size_t>(vector) < vectors_.size());
   const StateVector& facts = vectors_[static_cast<std::size_t>(vector)];
-  const std::uint64_t begin = state_vector_offset(facts, first);
-  const std::uint64_t own = state_vector_offset(facts, first + count) - begin;
-  const std::uint64_t end = first + count == facts.count ? vector_file_bytes(facts) : begin + own;
-  ensure(count > 0 && memory.size() >= end - begin);
-  std::ranges::fill(memory.subspan(own, end - begin - own), std::byte{0});
-  const std::uint64_t hash = checksum(memory.first(own));
+  const PieceExtent extent = extent_of(facts, first, count);
+  const std::uint64_t bytes = extent.end - extent.begin;
+  ensure(count > 0 && memory.size() >= bytes);
+  std::ranges::fill(memory.first(bytes).subspan(extent.own), std::byte{0});
+  const bool is_direct = extent.caching == Caching::direct;
+  const StatePiece piece = {vector, first, count, checksum(memory.first(extent.own)), is_direct};
   {
     const std::lock_guard lock(mutex_);
-    pieces_.push_back({vector, first, count, hash});
+    pieces_.push_back(piece);
   }
-  writes_.start({.op = IoOp::write,
-                 .file = files_.file(vector),
-                 .offset = begin,
-                 .data = memory.data(),
-                 .bytes = end - begin,
-                 .priority = IoPriority::write_back,
-                 .completion = &completion});
+  writes_.start(
+      {.op = IoOp::write,
+       .file = is_direct ? files_.file(vector) : cached_[static_cast<std::size_t>(vector)],
+       .offset = extent.begin,
+       .data = memory.data(),
+       .bytes = bytes,
+       .priority = IoPriority::write_back,
+       .completion = &completion},
+      piece, is_direct ? &*read_back_ : nullptr);
 }
 
 std::vector<StatePiece> FolderWriter::finish() {
@@ -153,16 +198,19 @@ std::vector<StatePiece> FolderWriter::finish() {
     is_finished_ = true;
     if (!result.ok()) throw SystemError(result.message, result.error_number);
     sync_written_files();
-    files_.close();
+    read_back_->finish();
+    read_back_.reset();
+    close_files();
     return sorted_pieces(pieces_);
   });
 }
 
 void FolderWriter::sync_written_files() {
-  std::vector<bool> is_written(vectors_.size(), false);
-  for (const StatePiece& piece : pieces_) is_written[static_cast<std::size_t>(piece.vector)] = true;
-  for (std::size_t i = 0; i < vectors_.size(); ++i)
-    if (is_written[i]) engine_.sync(files_.file(static_cast<int>(i)));
+  std::set<int> vectors;
+  for (const StatePiece& piece : pieces_) vectors.insert(piece.vector);
+  std::vector<FileId> files;
+  for (const int vector : vectors) files.push_back(files_.file(vector));
+  sync_files(engine_, files);
 }
 
 void FolderWriter::commit(const std::vector<StatePiece>& all, const RunNote& note) {

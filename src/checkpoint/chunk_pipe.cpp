@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "strata/core/error.hpp"
+
 namespace strata {
 
 // One run: waits for what it has started, however it ends.
@@ -9,7 +11,7 @@ struct ChunkPipe::Reading {
   ChunkPipe& pipe;
   IoEngine& engine;
   std::span<const FileExtent> extents;
-  IoPriority priority;
+  ReadPace pace;
   Cursor next = {};
 
   ~Reading() { pipe.settle(); }
@@ -32,7 +34,7 @@ struct ChunkPipe::Reading {
                                .offset = slot.chunk.offset,
                                .data = memory,
                                .bytes = bytes,
-                               .priority = priority,
+                               .priority = pace.priority,
                                .completion = &slot.transfer};
     engine.submit({&request, 1});
   }
@@ -52,11 +54,13 @@ struct ChunkPipe::Reading {
 ChunkPipe::ChunkPipe()
     : memory_(huge_page_bytes, checkpoint_read_memory_bytes, "the reading of a checkpoint") {}
 
-void ChunkPipe::run(IoEngine& engine, std::span<const FileExtent> extents, IoPriority priority,
+void ChunkPipe::run(IoEngine& engine, std::span<const FileExtent> extents, const ReadPace& pace,
                     const std::function<void(const FileChunk&)>& visit) {
-  Reading reading{*this, engine, extents, priority};
-  for (std::size_t i = 0; i < depth; ++i) reading.start(i);
-  for (std::size_t turn = 0; reading.visit_next(turn % depth, visit); ++turn) {
+  const std::size_t num_slots = pace.chunks_in_flight;
+  ensure(num_slots > 0 && num_slots <= depth);
+  Reading reading{*this, engine, extents, pace};
+  for (std::size_t i = 0; i < num_slots; ++i) reading.start(i);
+  for (std::size_t turn = 0; reading.visit_next(turn % num_slots, visit); ++turn) {
   }
 }
 

@@ -27,17 +27,24 @@ struct FileChunk {
   IoResult result;       // when it failed, `bytes` are anything
 };
 
+// How much of the drive a reading asks for.
+struct ReadPace {
+  IoPriority priority = IoPriority::now;
+  std::size_t chunks_in_flight = 8;
+};
+
 class ChunkPipe {
  public:
+  static constexpr std::size_t depth = ReadPace{}.chunks_in_flight;  // the most
+
   ChunkPipe();
 
   // Calls visit(chunk) for every chunk, in order, also for those that failed. What `visit` throws
   // ends the reading.
-  void run(IoEngine& engine, std::span<const FileExtent> extents, IoPriority priority,
+  void run(IoEngine& engine, std::span<const FileExtent> extents, const ReadPace& pace,
            const std::function<void(const FileChunk&)>& visit);
 
  private:
-  static constexpr std::size_t depth = 8;
   static constexpr std::uint64_t chunk_bytes = checkpoint_read_memory_bytes / depth;
 
   struct Slot {

@@ -116,4 +116,19 @@ void export_hf_folder(const fs::path& base, const fs::path& target,
   folder.commit();
 }
 
+std::vector<std::string> clear_unfinished_exports(
+    const std::filesystem::path& directory,
+    const std::function<bool(const std::string& target)>& is_ours) {
+  std::vector<std::string> cleared;
+  if (!std::filesystem::is_directory(directory)) return cleared;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    const std::string target = staged_target(name);
+    if (!target.empty() && is_ours(target)) cleared.push_back(name);
+  }
+  std::ranges::sort(cleared);
+  for (const std::string& name : cleared) std::filesystem::remove_all(directory / name);
+  return cleared;
+}
+
 }  // namespace strata

@@ -114,21 +114,28 @@ class PieceReader::Reading {
 
 PieceReader::PieceReader(IoEngine& engine, std::string folder,
                          const std::vector<StateVector>& vectors)
-    : engine_(engine), folder_(std::move(folder)), vectors_(vectors), files_(engine) {
+    : PieceReader(engine, std::move(folder), vectors, own_files_) {
   for (std::size_t i = 0; i < vectors_.size(); ++i)
-    files_.open(folder_ + "/" + vector_file_name(i, vectors_[i]), OpenMode::read_only,
-                Caching::direct);
+    own_files_.open(folder_ + "/" + vector_file_name(i, vectors_[i]), OpenMode::read_only,
+                    Caching::direct);
 }
 
-void PieceReader::read(std::span<const StatePiece> pieces, IoPriority priority,
+PieceReader::PieceReader(IoEngine& engine, std::string folder,
+                         const std::vector<StateVector>& vectors, const VectorFiles& files)
+    : engine_(engine),
+      folder_(std::move(folder)),
+      vectors_(vectors),
+      own_files_(engine),
+      files_(files) {}
+
+void PieceReader::read(std::span<const StatePiece> pieces, const ReadPace& pace,
                        const OnBytes& on_bytes, const OnPiece& on_piece) const {
   std::vector<FileExtent> extents;
   extents.reserve(pieces.size());
   for (const StatePiece& piece : pieces) extents.push_back(extent_of(piece));
   Lease lease(*this);
   Reading reading(*this, pieces, on_bytes, on_piece);
-  lease.pipe().run(engine_, extents, priority,
-                   [&](const FileChunk& chunk) { reading.take(chunk); });
+  lease.pipe().run(engine_, extents, pace, [&](const FileChunk& chunk) { reading.take(chunk); });
 }
 
 FileExtent PieceReader::extent_of(const StatePiece& piece) const {

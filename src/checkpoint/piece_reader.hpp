@@ -33,10 +33,13 @@ class PieceReader {
 
   // Opens the files of all vectors in `folder`. Throws SystemError.
   PieceReader(IoEngine& engine, std::string folder, const std::vector<StateVector>& vectors);
+  // Reads from `files`, which are open and outlive the readings.
+  PieceReader(IoEngine& engine, std::string folder, const std::vector<StateVector>& vectors,
+              const VectorFiles& files);
 
   // Reads pieces whole, in order: their own bytes go to `on_bytes`, not yet compared, and after its
   // last one a piece goes to `on_piece`. What these throw ends the reading.
-  void read(std::span<const StatePiece> pieces, IoPriority priority, const OnBytes& on_bytes,
+  void read(std::span<const StatePiece> pieces, const ReadPace& pace, const OnBytes& on_bytes,
             const OnPiece& on_piece) const;
 
   // Sentences; none when the piece's bytes are as written, and those behind them zeros.
@@ -58,7 +61,8 @@ class PieceReader {
   IoEngine& engine_;
   const std::string folder_;
   const std::vector<StateVector> vectors_;
-  VectorFiles files_;
+  VectorFiles own_files_;
+  const VectorFiles& files_;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<ChunkPipe>> idle_pipes_;  // guarded by mutex_

@@ -1,5 +1,6 @@
 #include "piece_writes.hpp"
 
+#include <list>
 #include <memory>
 
 namespace strata {
@@ -7,20 +8,24 @@ namespace strata {
 // Owns itself until it has ended.
 class PieceWrites::Transfer final : public IoCompletion {
  public:
-  Transfer(PieceWrites& writes, IoCompletion* caller) : writes_(writes), caller_(caller) {}
+  Transfer(PieceWrites& writes, IoCompletion* caller, const StatePiece& piece, ReadBack* read_back)
+      : writes_(writes), caller_(caller), piece_({piece}), read_back_(read_back) {}
   void complete(const IoResult& result) noexcept override {
     const std::unique_ptr<Transfer> self(this);
     caller_->complete(result);
+    if (result.ok() && read_back_ != nullptr) read_back_->written(piece_);
     writes_.ended(result);
   }
 
  private:
   PieceWrites& writes_;
   IoCompletion* caller_;
+  std::list<StatePiece> piece_;
+  ReadBack* read_back_;
 };
 
-void PieceWrites::start(IoRequest request) {
-  auto transfer = std::make_unique<Transfer>(*this, request.completion);
+void PieceWrites::start(IoRequest request, const StatePiece& piece, ReadBack* read_back) {
+  auto transfer = std::make_unique<Transfer>(*this, request.completion, piece, read_back);
   {
     const std::lock_guard lock(mutex_);
     ++num_under_way_;

@@ -1,12 +1,13 @@
 #pragma once
 // The PieceWrites of one writer are its transfers under way: each tells its caller how it ended,
-// and the first failure is kept.
+// and the first failure is kept. Pieces that arrived go on to be read back, where that is asked.
 //
 // Thread contract: start() from any thread; the rest from one.
 
 #include <condition_variable>
 #include <mutex>
 
+#include "read_back.hpp"
 #include "strata/io/io_engine.hpp"
 
 namespace strata {
@@ -18,8 +19,9 @@ class PieceWrites {
   PieceWrites(const PieceWrites&) = delete;
   PieceWrites& operator=(const PieceWrites&) = delete;
 
-  // `request` carries the caller's completion.
-  void start(IoRequest request);
+  // `request` carries the caller's completion. `read_back`, if any, gets `piece` when it is
+  // written, and outlives the transfer.
+  void start(IoRequest request, const StatePiece& piece, ReadBack* read_back);
   // Until none is under way; then the first failure, or a good result.
   IoResult wait();
 

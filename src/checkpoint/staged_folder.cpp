@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <system_error>
 
 #include "strata/core/bytes.hpp"
@@ -17,6 +19,8 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view staged_infix = ".tmp-";
 
 fs::path clean(const fs::path& target) {
   const fs::path absolute = fs::absolute(target).lexically_normal();
@@ -41,7 +45,7 @@ void check_space(const fs::path& parent, std::uint64_t bytes) {
 // over.
 fs::path make_temporary(const fs::path& target) {
   constexpr int attempts_max = 100;
-  const std::string base = fmt::format("{}.tmp-{}", target.string(), ::getpid());
+  const std::string base = fmt::format("{}{}{}", target.string(), staged_infix, ::getpid());
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     const std::string path = attempt == 0 ? base : fmt::format("{}.{}", base, attempt);
     if (::mkdir(path.c_str(), 0777) == 0) return path;
@@ -59,7 +63,22 @@ void rename_to_new(const fs::path& from, const fs::path& to) {
   check(::rename(from.c_str(), to.c_str()), "rename to", to.string());
 }
 
+// Digits from `begin` on; where they end.
+std::size_t skip_digits(const std::string& text, std::size_t begin) {
+  return std::min(text.find_first_not_of("0123456789", begin), text.size());
+}
+
 }  // namespace
+
+std::string staged_target(const std::string& name) {
+  const std::size_t dot = name.rfind(staged_infix);
+  if (dot == std::string::npos) return "";
+  const std::size_t begin = dot + staged_infix.size();
+  std::size_t end = skip_digits(name, begin);
+  if (end == begin) return "";
+  if (end + 1 < name.size() && name[end] == '.') end = skip_digits(name, end + 1);
+  return end == name.size() ? name.substr(0, dot) : "";
+}
 
 void check_staging(const fs::path& target, std::uint64_t bytes) {
   std::error_code error;

@@ -5,12 +5,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace strata {
 
 // Throws ConfigError when the target exists, SystemError when its parent cannot be made or `bytes`
 // do not fit on its file system.
 void check_staging(const std::filesystem::path& target, std::uint64_t bytes);
+
+// The name of the target, of a name that a StagedFolder has; empty: it is none.
+std::string staged_target(const std::string& name);
 
 class StagedFolder {
  public:

@@ -10,6 +10,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/checkpoint_export.hpp"
+#include "strata/train/durable_state.hpp"
 
 namespace strata {
 namespace {
@@ -19,6 +20,28 @@ struct CheckpointCommand {
 };
 
 std::unique_ptr<IoEngine> make_reading_engine() { return make_io_engine("auto", {}); }
+
+// A checkpoint, or the state that a run with offload.versioned left to its output folder.
+std::unique_ptr<CheckpointReader> open_state(IoEngine& engine, const std::string& path) {
+  const FileSystem& files = engine.file_system();
+  const auto durable = find_durable_point(files, read_state_record(files, path), alone());
+  if (!durable) return CheckpointReader::open(engine, path);
+  check_unused(durable->stores);
+  return open_durable_state(engine, *durable);
+}
+
+// What `list` says of the state in versioned stores; empty: there is none.
+std::string durable_line(const FileSystem& files, const std::string& output_dir) {
+  try {
+    const auto point = find_durable_point(files, read_state_record(files, output_dir), alone());
+    if (!point) return "";
+    return fmt::format("{:<40} step {}, {} updates, every step durable, {} on nvme in {}\n",
+                       output_dir, point->note.step, point->note.updates_applied,
+                       format_bytes(bytes_of_stores(files, point->stores)), point->describe());
+  } catch (const Error& error) {
+    return fmt::format("{:<40} DAMAGED: {}\n", output_dir, error.what());
+  }
+}
 
 // What `list` says of one; what cannot be read is said in its place.
 std::string line_of(IoEngine& engine, const CheckpointEntry& entry) {
@@ -38,14 +61,16 @@ int list(const CheckpointCommand& command) {
   if (!engine->file_system().is_directory(command.path))
     throw ConfigError(fmt::format("{} is no folder: give the output_dir of a run", command.path));
   const auto entries = list_checkpoints(engine->file_system(), command.path);
-  if (entries.empty()) fmt::print("no checkpoints in {}\n", command.path);
+  const std::string durable = durable_line(engine->file_system(), command.path);
+  if (entries.empty() && durable.empty()) fmt::print("no checkpoints in {}\n", command.path);
   for (const CheckpointEntry& entry : entries) fmt::print("{}\n", line_of(*engine, entry));
+  fmt::print("{}", durable);
   return 0;
 }
 
 int verify(const CheckpointCommand& command) {
   const auto engine = make_reading_engine();
-  const auto reader = CheckpointReader::open(*engine, command.path);
+  const auto reader = open_state(*engine, command.path);
   const std::vector<std::string> wrong = reader->verify();
   for (const std::string& what : wrong) fmt::print("FAILED {}\n", what);
   if (!wrong.empty()) throw Error(fmt::format("{} is damaged", command.path));
@@ -59,7 +84,7 @@ DType export_dtype(const std::string& name) { return name == "fp32" ? DType::f32
 
 int export_weights(const CheckpointCommand& command) {
   const auto engine = make_reading_engine();
-  const auto reader = CheckpointReader::open(*engine, command.path);
+  const auto reader = open_state(*engine, command.path);
   const std::filesystem::path base =
       command.base.empty() ? model_folder_of(*reader) : std::filesystem::path(command.base);
   export_checkpoint(*reader, base, command.target, export_dtype(command.dtype));
@@ -69,8 +94,8 @@ int export_weights(const CheckpointCommand& command) {
 
 int diff(const CheckpointCommand& command) {
   const auto engine = make_reading_engine();
-  const auto one = CheckpointReader::open(*engine, command.path);
-  const auto other = CheckpointReader::open(*engine, command.other);
+  const auto one = open_state(*engine, command.path);
+  const auto other = open_state(*engine, command.other);
   const CheckpointDiff difference = diff_checkpoints(*one, *other);
   fmt::print("{}", difference.text);
   return difference.equal ? 0 : 1;
@@ -95,7 +120,10 @@ void add_checkpoint(CLI::App& app, Action& action) {
   add(*command, "list", "The checkpoints of an output folder", action, options, list)
       ->add_option("output_dir", options->path)
       ->required();
-  add(*command, "verify", "Read every byte and compare its checksum", action, options, verify)
+  add(*command, "verify",
+      "Read every byte and compare its checksum: of a checkpoint, or of the stores of an "
+      "output folder whose every step is durable",
+      action, options, verify)
       ->add_option("checkpoint", options->path)
       ->required();
   CLI::App* exporting = add(*command, "export", "Write the weights as a Hugging Face folder",

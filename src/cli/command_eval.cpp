@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
 
 #include "cli/command.hpp"
 #include "cli/run_options.hpp"
@@ -18,6 +19,7 @@ void print_evaluation(const Evaluation& result) {
 
 int evaluate(Job& job, const RunConfig& config) {
   held_out_batches(config);  // What it refuses, before anything is planned.
+  const std::unique_ptr<DriveOwner> drives = own_drives(config, Purpose::evaluate, job);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
   run_planned(job, plan_ranks(config, Purpose::evaluate, job), shared,

@@ -13,8 +13,12 @@
 #include "cli/text_file.hpp"
 #include "strata/cli/machine_file.hpp"
 #include "strata/core/bytes.hpp"
+#include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/prediction.hpp"
 #include "strata/train/auto_plan.hpp"
+#include "strata/train/disk_space.hpp"
+#include "strata/train/grace_period.hpp"
 #include "strata/train/planned_ranks.hpp"
 #include "strata/train/predicted_step.hpp"
 #include "strata/train/trainer.hpp"
@@ -22,6 +26,7 @@
 namespace strata {
 namespace {
 
+constexpr const char* resolved_config_name = "resolved_config.yaml";
 constexpr int exit_out_of_time = 75;  // EX_TEMPFAIL: run again to go on
 
 struct TrainCommand {
@@ -55,7 +60,7 @@ void warn_of_missing_tokenizer(const RunConfig& config) {
 }
 
 void write_resolved_config(const RunConfig& config) {
-  const auto path = config.output_dir / "resolved_config.yaml";
+  const auto path = config.output_dir / resolved_config_name;
   replace_text_file(path, format_config(config));
   fmt::print("config   {}\n", path.string());
 }
@@ -128,6 +133,10 @@ std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run
   if (!predicted || !leads) return predicted;
   const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
   fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
+  const StopTime stop = predicted_stop(config, run, predicted->step_seconds, *machine);
+  fmt::print("{}\n", format_stop(stop, config.grace_period));
+  const std::string warning = grace_warning(stop, config.grace_period, "predicted");
+  if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
   return predicted;
 }
 
@@ -160,6 +169,8 @@ class RankOfRun {
     const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     report(outcome, session.peaks());
     if (exports(outcome)) export_weights(session, outcome);
+    if (is_done(outcome)) session.end_durable();
+    tell_stop(progress);
     return outcome;
   }
 
@@ -171,6 +182,7 @@ class RankOfRun {
     const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     session.peaks();
     if (exports(outcome)) session.export_to(export_target(config_));
+    if (is_done(outcome)) session.end_durable();
     return outcome;
   }
   void report(const TrainOutcome& outcome, const std::vector<TierPeak>& peaks) const {
@@ -179,15 +191,32 @@ class RankOfRun {
     if (watched_.trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command_.trace);
     print_peaks(peaks, config_.world);
     const bool ended_early = outcome.stopped || !outcome.failure.empty();
-    if (ended_early && !outcome.checkpoint.empty() && !config_.save_only_model)
+    if (ended_early && outcome.durable_step)
+      fmt::print("the state after step {} is durable: go on with resume_from_checkpoint=true\n",
+                 *outcome.durable_step);
+    else if (ended_early && !outcome.checkpoint.empty() && !config_.save_only_model)
       fmt::print("{} stands: go on with resume_from_checkpoint=true\n", outcome.checkpoint);
+  }
+  void tell_stop(Progress& progress) const {
+    if (signal_.number() == 0) return;
+    const double took = seconds(now_ns() - signal_.received_ns());
+    progress.event(
+        "stop", fmt::format("{} after the signal{}", format_seconds(took),
+                            config_.grace_period == 0 ? ""
+                                                      : fmt::format(", with grace_period: {:.6g}",
+                                                                    config_.grace_period)));
   }
   // A run that others want to end leaves its checkpoint, not what takes as long again. One that
   // failed leaves what it has learned, which may be in no checkpoint: the state is whole.
   bool exports(const TrainOutcome& outcome) const {
     const bool did_nothing = watched_.resume != nullptr && outcome.steps == watched_.resume->step;
-    if (outcome.stopped && (did_nothing || !outcome.checkpoint.empty())) return false;
+    if (outcome.stopped && (did_nothing || outcome.durable_step || !outcome.checkpoint.empty()))
+      return false;
     return outcome.failure.empty() ? outcome.steps > 0 : outcome.updates > 0;
+  }
+  // Nobody will go on from it.
+  static bool is_done(const TrainOutcome& outcome) {
+    return !outcome.stopped && outcome.failure.empty();
   }
   void export_weights(Session& session, const TrainOutcome& outcome) const {
     const auto target = free_export_target(config_);
@@ -234,6 +263,14 @@ bool saves_surely(const RunConfig& config) {
          (config.save_strategy == SaveStrategy::steps && !is_short);
 }
 
+void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run) {
+  const std::vector<DiskDemand> demands = disk_demands(
+      config, run, {job.num_host_ranks(), saves_surely(config), export_target(config)});
+  check_disk_space(demands);
+  const std::string warning = retention_warning(config, demands);
+  if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
+}
+
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
   if (!job.leads()) return;
   warn_of_missing_tokenizer(config);
@@ -246,6 +283,16 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
   std::fflush(stdout);
 }
 
+// Of the weights at the end, of checkpoints of weights alone, and of the config. Elsewhere than in
+// the run's own folder an export that is not done may be somebody else's.
+std::vector<std::string> clear_exports(const RunConfig& config) {
+  const std::string name = export_target(config).filename().string();
+  return clear_unfinished_exports(config.output_dir, [&](const std::string& target) {
+    return target.starts_with(name) || target.starts_with("checkpoint-") ||
+           target == resolved_config_name;
+  });
+}
+
 // The run that owns the output folder clears what runs before it left unfinished.
 std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   check_targets(config);
@@ -253,19 +300,22 @@ std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   auto owner = OutputOwner::take(files, config.output_dir.string());
   for (const std::string& name : clear_unfinished_checkpoints(files, config.output_dir.string()))
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
+  for (const std::string& name : clear_exports(config))
+    fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
   return owner;
 }
 
-std::string describe_resume(const CheckpointReader& resume) {
-  const RunNote& note = resume.info().note;
-  return fmt::format("{} after step {}, {} micro-batches", resume.info().path, note.step,
-                     note.micro_batches_seen);
+std::string describe_resume(const ResumePoint& resume) {
+  const RunNote* note = resume.note();
+  if (note == nullptr) return "no checkpoint";
+  return fmt::format("{} after step {}, {} micro-batches", resume.describe(), note->step,
+                     note->micro_batches_seen);
 }
 
-void tell_resume(const RunConfig& config, const CheckpointReader* resume, bool leads) {
+void tell_resume(const RunConfig& config, const ResumePoint& resume, bool leads) {
   if (!leads) return;
-  if (resume != nullptr)
-    fmt::print("resume   {}, after step {}\n", resume->info().path, resume->info().note.step);
+  if (resume.note() != nullptr)
+    fmt::print("resume   {}, after step {}\n", resume.describe(), resume.note()->step);
   else if (!config.resume_from_checkpoint.empty())
     fmt::print("resume   no checkpoint in {}: from the beginning\n", config.output_dir.string());
 }
@@ -282,20 +332,23 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   const std::unique_ptr<OutputOwner> owner = job.leads() ? own_output(config) : nullptr;
   job.check_alike("output_dir", "been cleared");  // Before anybody looks for checkpoints.
   check_data(config);
+  const std::unique_ptr<DriveOwner> drives = own_drives(config, Purpose::train, job);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
-  const auto resume = open_resume_point(config, *shared.make_engine(config.offload));
+  const Exchange exchange = [&job](const std::string& own) { return job.exchange(own); };
+  IoEngine& engine = *shared.make_engine(config.offload);
+  const ResumePoint resume = choose_resume_point(config, engine, exchange, job.leads());
   job.check_alike("resume_from_checkpoint (do all hosts share output_dir?)",
-                  resume == nullptr ? "no checkpoint" : describe_resume(*resume));
-  if (resume != nullptr) shared.resume = resume->info().path;
+                  describe_resume(resume));
+  if (resume.checkpoint) shared.resume = resume.checkpoint->path;
+  shared.point = &resume;
   std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
-  if (job.leads() && saves_surely(config)) check_checkpoint_space(config, runs.front());
+  if (job.leads()) check_disks(config, job, runs.front());
   print_run(config, job, runs);
-  tell_resume(config, resume.get(), job.leads());
+  tell_resume(config, resume, job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;
   const TrainerOptions watched{trace.get(), command.trace_steps,
-                               predict(config, runs.front(), machine, job.leads()),
-                               resume == nullptr ? nullptr : &resume->info().note};
+                               predict(config, runs.front(), machine, job.leads()), resume.note()};
   StopSignal signal;
   const RankOfRun rank(config, command, watched, signal);
   TrainOutcome outcome;
@@ -304,6 +357,7 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
     const TrainOutcome own = rank.train(std::move(planned), options);
     if (is_first) outcome = own;
   });
+  forget_removed_stores(engine.file_system(), config.output_dir.string(), exchange, job.leads());
   if (!outcome.failure.empty()) throw Error(outcome.failure);
   return exit_code(outcome, signal);
 }

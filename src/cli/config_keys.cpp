@@ -302,6 +302,9 @@ std::vector<ConfigKey> checkpoint_keys() {
                  "its run's."),
       number("max_hours", at(&C::max_hours), not_negative,
              "Hours after which the run stops with a checkpoint (exit code 75); 0: no limit."),
+      number("grace_period", at(&C::grace_period), not_negative,
+             "Seconds that the scheduler gives a run between SIGTERM and SIGKILL: a run that would "
+             "take longer to stop is warned of. 0: not known."),
   };
 }
 
@@ -408,6 +411,11 @@ std::vector<ConfigKey> offload_keys() {
               "Keep a checksum (XXH3) of every tile written to NVMe and compare it on every read: "
               "a tile that comes back changed ends the run. Costs one pass over memory per "
               "transfer, on a thread beside the I/O; the bytes on disk stay the same."),
+      boolean("offload.versioned", at(&O::versioned),
+              "Every step durable: master and moments, all of them on nvme, have two places there, "
+              "and a step ends with a commit. After a crash or a power cut "
+              "`resume_from_checkpoint: true` goes on from the last step; no checkpoint is needed "
+              "and no byte more is written. Takes their bytes on nvme twice."),
   };
 }
 

@@ -7,6 +7,7 @@
 #include "strata/core/text_table.hpp"
 #include "strata/plan/plan_picture.hpp"
 #include "strata/telemetry/trace.hpp"
+#include "strata/train/grace_period.hpp"
 
 namespace strata {
 namespace {
@@ -63,7 +64,9 @@ void print_forecast(const RunConfig& config, const MachineProfile& machine,
   fmt::print("{}\n", format_phases(p.phases, run.plan.limits));
   fmt::print("{}\n", format_waterfall(p));
   fmt::print("{}\n", format_resources(p));
-  fmt::print("{}{}\n", format_drives(p), format_savings(p));
+  fmt::print("{}{}", format_drives(p), format_savings(p));
+  const StopTime stop = predicted_stop(config, run, p.simulation.step_seconds, machine);
+  fmt::print("{}\n\n", format_stop(stop, config.grace_period));
 }
 
 void print_improvements(const Scenario& from, const std::vector<Improvement>& found) {

@@ -5,15 +5,18 @@
 
 #include <cstring>
 
+#include "strata/core/clock.hpp"
+
 namespace strata {
 namespace {
 
 std::atomic<bool> stop_requested{false}, save_wanted{false};
 std::atomic<int> stop_number{0};
+std::atomic<std::int64_t> stop_ns{0};
 std::atomic<const char*> stop_notice{""};
 
 extern "C" void on_stop(int number) {
-  stop_requested = true;
+  if (!stop_requested.exchange(true)) stop_ns = now_ns();
   stop_number = number;
   ::signal(number, SIG_DFL);
   const char* text = stop_notice;
@@ -45,5 +48,6 @@ StopSignal::~StopSignal() {
 const std::atomic<bool>* StopSignal::requested() const { return &stop_requested; }
 std::atomic<bool>* StopSignal::save_requested() const { return &save_wanted; }
 int StopSignal::number() const { return stop_number; }
+std::int64_t StopSignal::received_ns() const { return stop_ns; }
 
 }  // namespace strata

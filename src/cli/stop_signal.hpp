@@ -3,6 +3,7 @@
 // at once. SIGUSR1 asks it to save and go on.
 
 #include <atomic>
+#include <cstdint>
 
 namespace strata {
 
@@ -15,6 +16,7 @@ class StopSignal {
   const std::atomic<bool>* requested() const;
   std::atomic<bool>* save_requested() const;
   int number() const;  // of the signal that came, 0: none
+  std::int64_t received_ns() const;  // when the first came, of now_ns()
 };
 
 }  // namespace strata

@@ -60,28 +60,36 @@ void check_room(const std::string& path, std::uint64_t bytes) {
                   path, format_bytes(needed), needed, format_bytes(free), free));
 }
 
-}  // namespace
-
-void check_bench_paths(const std::vector<std::string>& paths, std::uint64_t bytes) {
+void check_drives(const std::vector<std::string>& paths) {
   if (const auto twice = named_twice(paths))
     throw ConfigError(fmt::format("{} is named twice: name each drive once", *twice));
-  std::map<dev_t, std::uint64_t> needed;
   for (const std::string& path : paths) {
     check_directory(path);
     check_is_drive(path);
-    check_room(path, needed[device_of(path)] += bytes);
   }
+}
+
+}  // namespace
+
+void check_bench_paths(const std::vector<std::string>& paths, std::uint64_t bytes) {
+  check_drives(paths);
+  std::map<dev_t, std::uint64_t> needed;
+  for (const std::string& path : paths) check_room(path, needed[device_of(path)] += bytes);
 }
 
 std::vector<BenchSite> make_bench_sites(const std::vector<std::string>& paths,
                                         std::uint64_t bytes) {
+  check_drives(paths);
+  std::vector<std::unique_ptr<DriveOwner>> owners;
+  for (const std::string& path : paths)
+    owners.push_back(DriveOwner::take(posix_file_system(), {&path, 1}, DriveUse::benchmark));
   for (const std::string& path : paths) reclaim_scratch_directories(path);
   check_bench_paths(paths, bytes);
   std::vector<BenchSite> sites;
-  for (const std::string& path : paths) {
-    ScratchDirectory directory(path);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    ScratchDirectory directory(paths[i]);
     const std::string source = directory.file("source"), target = directory.file("target");
-    sites.push_back({path, std::move(directory), source, target});
+    sites.push_back({paths[i], std::move(owners[i]), std::move(directory), source, target});
   }
   return sites;
 }

@@ -5,15 +5,18 @@
 // Thread contract: one thread.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "scratch_directory.hpp"
+#include "strata/io/store/drive_owner.hpp"
 
 namespace strata {
 
 struct BenchSite {
   std::string path;  // as asked
+  std::unique_ptr<DriveOwner> owner;
   ScratchDirectory directory;
   std::string source, target;  // read from; written to
 };
@@ -22,7 +25,8 @@ struct BenchSite {
 // lacks room for `bytes` (paths on one file system share its room).
 void check_bench_paths(const std::vector<std::string>& paths, std::uint64_t bytes);
 
-// Removes what dead benchmarks left there, checks, and makes the scratch directories.
+// Takes the paths, removes what dead benchmarks left there, checks, and makes the scratch
+// directories. Throws ConfigError for a path that a run has, too.
 std::vector<BenchSite> make_bench_sites(const std::vector<std::string>& paths, std::uint64_t bytes);
 
 }  // namespace strata

@@ -20,6 +20,7 @@ std::vector<Finding> diagnose(const DoctorFacts& facts) {
   if (facts.omp_num_threads) findings.push_back(find_openmp(facts));
   findings.push_back(find_numa(facts));
   findings.push_back(find_gpus(facts));
+  if (facts.cuda.is_built) findings.push_back(find_cuda(facts.cuda));
   for (std::size_t i = 0; i < facts.drives.size(); ++i) findings.push_back(find_drive(facts, i));
   if (facts.output) findings.push_back(find_output(*facts.output));
   return findings;

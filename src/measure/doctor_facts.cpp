@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "strata/core/error.hpp"
-#include "strata/device/device.hpp"
 #include "strata/io/io_engine.hpp"
+#include "strata/io/store/drive_owner.hpp"
 
 namespace strata {
 namespace {
@@ -60,7 +60,8 @@ void read_hardware(DoctorFacts& facts) {
   }
   facts.host = read_host_facts();
   facts.gpus = read_gpus();
-  facts.num_usable_gpus = num_cuda_devices();
+  facts.cuda = read_cuda_devices();
+  facts.num_usable_gpus = static_cast<int>(facts.cuda.devices.size());
 }
 
 }  // namespace
@@ -70,7 +71,10 @@ DoctorFacts gather_facts(const DoctorOptions& options) {
   read_hardware(facts);
   facts.uring = try_uring();
   if (const char* value = std::getenv("OMP_NUM_THREADS")) facts.omp_num_threads = value;
-  for (const std::string& path : options.paths) facts.drives.push_back(look_at(path, path));
+  for (const std::string& path : options.paths) {
+    facts.drives.push_back(look_at(path, path));
+    facts.drives.back().user = drive_user(posix_file_system(), path);
+  }
   if (!options.output_dir.empty())
     facts.output = look_at(options.output_dir, nearest_existing(options.output_dir));
   return facts;

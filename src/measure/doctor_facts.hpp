@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/device/cuda_devices.hpp"
 #include "strata/measure/doctor.hpp"
 #include "strata/topology/drive.hpp"
 #include "strata/topology/gpu.hpp"
@@ -25,6 +26,7 @@ struct DirectoryFacts {
   std::string failure;   // why it could not be looked at; empty: it could
   int write_error = 0;   // errno of what forbids to write there
   DriveFacts drive;
+  std::string user = {};  // the run that has it as part of its NVMe tier; empty: none
 };
 
 struct DoctorFacts {
@@ -33,6 +35,7 @@ struct DoctorFacts {
   std::string topology_failure;
   UringTrial uring;
   GpuInventory gpus;
+  CudaInventory cuda;
   int num_usable_gpus = 0;  // by this build
   std::optional<std::string> omp_num_threads;
   std::vector<DirectoryFacts> drives;

@@ -22,6 +22,7 @@ Finding find_threads(const DoctorFacts& facts);
 Finding find_openmp(const DoctorFacts& facts);  // only when OMP_NUM_THREADS is set
 Finding find_numa(const DoctorFacts& facts);
 Finding find_gpus(const DoctorFacts& facts);
+Finding find_cuda(const CudaInventory& cuda);  // only when this build has it
 
 // Directories.
 Finding find_drive(const DoctorFacts& facts, std::size_t index);

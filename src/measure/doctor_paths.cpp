@@ -60,6 +60,15 @@ void judge_access(Finding& finding, const DirectoryFacts& directory) {
                      directory.examined, std::generic_category().message(directory.write_error)));
 }
 
+// Not broken: it will be free again.
+void judge_user(Finding& finding, const DirectoryFacts& directory) {
+  if (directory.user.empty()) return;
+  worsen(finding, Health::degraded,
+         fmt::format("in use by a run ({}): another is refused until it ends, and what is free "
+                     "here is less its tiles",
+                     directory.user));
+}
+
 void judge_file_system(Finding& finding, const DriveFacts& drive) {
   if (drive.in_memory)
     worsen(finding, Health::broken,
@@ -155,6 +164,7 @@ Finding find_drive(const DoctorFacts& facts, std::size_t index) {
   }
   finding.facts = drive_text(directory.drive);
   judge_access(finding, directory);
+  judge_user(finding, directory);
   judge_file_system(finding, directory.drive);
   judge_direct_io(finding, directory.drive);
   judge_disk(finding, directory.drive);

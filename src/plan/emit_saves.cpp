@@ -19,25 +19,37 @@ UpdateOrder order_among_updates(UpdateOrder order) {
 
 }  // namespace
 
-// What is not on NVMe, in the order in which the updates will want to overwrite it.
+// In the order in which the updates will want to overwrite them. Those on the device first: the
+// accelerator makes their updates, and the next step's segments wait behind these.
 void Emitter::save_at_the_beginning() {
   const UpdateOrder order = order_among_updates(policy_.update_order);
-  for (SegmentId id : emission_order(program_, sequence_, order)) {
-    const Segment& s = program_.segment(id);
-    if (s.kind != SegmentKind::update) continue;
-    current_ = id;
-    for (const Use& use : s.uses)
-      if (is_saved(program_, use.shard, use.tile) &&
-          layout_.tier(use.shard, use.tile) != Tier::nvme)
-        save(s, use, no_update);
-  }
+  const std::vector<SegmentId> segments = emission_order(program_, sequence_, order);
+  for (const Tier tier : {Tier::device, Tier::host})
+    for (SegmentId id : segments) {
+      const Segment& s = program_.segment(id);
+      if (s.kind != SegmentKind::update) continue;
+      current_ = id;
+      for (const Use& use : s.uses)
+        if (is_saved(program_, use.shard, use.tile) && !is_saved_beside_update(s, use) &&
+            layout_.tier(use.shard, use.tile) == tier)
+          save(s, use, no_update);
+    }
 }
 
-// What its update reads from NVMe, once that has it in host memory.
 void Emitter::save_beside_update(const Segment& s, Tier engine) {
   for (const Use& use : s.uses)
-    if (is_saved(program_, use.shard, use.tile) && layout_.tier(use.shard, use.tile) == Tier::nvme)
+    if (is_saved(program_, use.shard, use.tile) && is_saved_beside_update(s, use))
       save(s, use, engine);
+}
+
+// What the step has in host memory for its update alone, a split master's weight as well: fetched
+// before that, it would be moved twice, and hold up the lanes that the updates need.
+bool Emitter::is_saved_beside_update(const Segment& s, const Use& use) const {
+  if (layout_.tier(use.shard, use.tile) == Tier::nvme) return true;
+  if (!is_split(program_, use.shard)) return false;
+  const Use& weight = *program_.use_of(s, Role::weight);
+  const Tier tier = layout_.tier(weight.shard, weight.tile);
+  return tier == Tier::nvme || (tier == Tier::device && !device_updates_.contains(s.id));
 }
 
 void Emitter::save(const Segment& s, const Use& use, std::optional<Tier> engine) {

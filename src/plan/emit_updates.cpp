@@ -38,7 +38,7 @@ void Emitter::update(const Segment& s) {
   std::vector<Operand> operands;
   for (const Use& use : s.uses) operands.push_back(update_operand(use, engine));
   operands.push_back(update_gate(s, engine));
-  if (saving_ == Saving::yes) save_beside_update(s, engine);
+  if (checkpointing_ == Checkpointing::on) save_beside_update(s, engine);
   add(OpKind::update, engine == Tier::device ? Lane::compute : Lane::update, operands);
   for (const Operand& operand : operands)
     if (operand.access != Access::read) send_home(operand);

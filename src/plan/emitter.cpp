@@ -21,14 +21,15 @@ SlotPurpose host_slots(Role role) {
 }  // namespace
 
 Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
-                 const Sequence& sequence, Saving saving)
+                 const Sequence& sequence, Checkpointing checkpointing)
     : program_(program),
       policy_(policy),
       layout_(layout),
       sequence_(sequence),
       device_updates_(device_updates(program, layout, sequence, policy.streamed_updates)),
-      saving_(saving) {
-  schedule_.name = saving == Saving::yes ? saving_schedule : std::string_view(sequence.name);
+      checkpointing_(checkpointing) {
+  schedule_.name =
+      checkpointing == Checkpointing::on ? saving_schedule : std::string_view(sequence.name);
   find_continued_sums();
   std::map<ShardId, std::size_t> first_use;
   for (std::size_t at = 0; at < sequence.segments.size(); ++at) {
@@ -48,7 +49,7 @@ Emitter::Emitter(const Program& program, const Policy& policy, Layout& layout,
 
 Schedule Emitter::emit() {
   layout_.reset_rings();
-  if (saving_ == Saving::yes) save_at_the_beginning();
+  if (checkpointing_ == Checkpointing::on) save_at_the_beginning();
   for (SegmentId id : emission_order(program_, sequence_, policy_.update_order))
     segment(program_.segment(id));
   add_all_contributions();

@@ -19,12 +19,12 @@ SlotPurpose state_staging(Role role);
 SlotPurpose device_tile(Role role);
 
 // Whether a step also hands its state to a checkpoint.
-enum class Saving : std::uint8_t { no, yes };
+enum class Checkpointing : std::uint8_t { off, on };
 
 class Emitter {
  public:
   Emitter(const Program& program, const Policy& policy, Layout& layout, const Sequence& sequence,
-          Saving saving = Saving::no);
+          Checkpointing checkpointing = Checkpointing::off);
   Schedule emit();
 
  private:
@@ -95,6 +95,7 @@ class Emitter {
   // Checkpoints.
   void save_at_the_beginning();
   void save_beside_update(const Segment& update, Tier engine);
+  bool is_saved_beside_update(const Segment& update, const Use& use) const;
   void save(const Segment& update, const Use& use, std::optional<Tier> engine);
   Operand operand_to_save(const Use& use, std::optional<Tier> engine);
   Region tile_to_save(TileRef what, std::optional<Tier> engine);
@@ -143,7 +144,7 @@ class Emitter {
   std::deque<SummedContribution> summed_contributions_;     // of all ranks, not yet added
   std::vector<ShardId> weights_to_share_;
   std::map<ShardId, int> updates_left_;  // of replicated weights that ranks update by slices
-  const Saving saving_;
+  const Checkpointing checkpointing_;
   bool has_norm_ = false, reported_ = false;
   bool device_scalars_ready_ = false;
 };

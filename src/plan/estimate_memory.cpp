@@ -172,12 +172,11 @@ class MemoryEstimate {
 
 // Whether Emitter::save() has to fetch the piece's tiles of a role for itself.
 bool is_fetched_to_save(const StepOutline& outline, const PlacedPiece& piece, std::size_t role) {
-  const Tier master = piece.tier[static_cast<std::size_t>(Role::master)];
-  if (role == gradient_role) return false;
-  if (role != weight_role) return piece.tier[role] == Tier::device;
-  if (!outline.splits_masters || piece.tier[role] == Tier::host) return false;
-  const bool is_at_hand = piece.tier[role] == Tier::nvme || piece.engine == Tier::host;
-  return master != Tier::nvme || !is_at_hand;
+  if (role == gradient_role || piece.tier[role] != Tier::device) return false;
+  const bool is_at_hand = piece.engine == Tier::host;  // where its update is what it waits for
+  if (role == weight_role) return outline.splits_masters && !is_at_hand;
+  const bool is_split = outline.splits_masters && role == static_cast<std::size_t>(Role::master);
+  return !is_split || !is_at_hand || piece.tier[weight_role] == Tier::host;
 }
 
 }  // namespace

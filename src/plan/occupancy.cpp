@@ -90,7 +90,8 @@ class Occupancy {
     for (const SlotPool& pool : plan.pools) add_slots(pool);
     for (const Shard& shard : program.shards)
       for (const Region& home : plan.homes[shard.id.index()]) add_home(shard, home);
-    if (tier == Tier::host) curve_.add_always(MemoryClass::other, plan.transfer.bytes);
+    if (tier == Tier::host)
+      curve_.add_always(MemoryClass::other, plan.transfer.bytes + plan.save_buffers.bytes);
   }
 
   std::vector<ClassBytes> over(const Schedule& schedule, int num_bins) {

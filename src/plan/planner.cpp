@@ -74,7 +74,7 @@ Plan make_plan(const Program& program, const TierLimits& limits, const Policy& p
   for (const Sequence& sequence : program.sequences)
     plan.schedules.push_back(Emitter(program, policy, layout, sequence).emit());
   if (const Sequence* train = program.sequence("train"); train && policy.background_saves)
-    plan.schedules.push_back(Emitter(program, policy, layout, *train, Saving::yes).emit());
+    plan.schedules.push_back(Emitter(program, policy, layout, *train, Checkpointing::on).emit());
   layout.finish(plan);
   return plan;
 }

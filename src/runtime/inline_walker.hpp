@@ -1,7 +1,6 @@
 #pragma once
-// What the walkers that run ops on the caller's thread share. Nothing of theirs is ever in flight
-// between two calls, so a failure needs no draining: it is kept, and thrown again by every later
-// call.
+// What the walkers that run ops on the caller's thread share. A failure is kept, and thrown again
+// by every later call, once nothing is left on the device's streams.
 
 #include <optional>
 #include <string>
@@ -21,21 +20,30 @@ class InlineWalker : public LaneWalker {
     if (failure_) throw Error(*failure_);
   }
   void run(const Op& op, StepState& step) {
-    rethrow_failure();
-    try {
+    guarded([&] {
       const std::int64_t start = now_ns();
       runner_.run(op, step);
       step.ran(op, {start, now_ns()});
+    });
+    --step.ops_left;
+  }
+  // What `work` throws is the failure.
+  template <typename Work>
+  void guarded(const Work& work) {
+    rethrow_failure();
+    try {
+      work();
     } catch (const Error& error) {
       failure_ = error.what();
       runner_.abort_ranks(*failure_);
+      runner_.drain_streams();
       throw;
     }
-    --step.ops_left;
   }
 
- private:
   OpRunner& runner_;
+
+ private:
   std::optional<std::string> failure_;
 };
 

@@ -44,6 +44,18 @@ std::span<const TensorView> all_but_last(const BoundOp& bound) {
   return std::span(bound.views).first(bound.views.size() - 1);
 }
 
+// What the calling thread issues meanwhile is the op's, for a profiler.
+class OpRange {
+ public:
+  OpRange(Device& device, const char* name) : device_(device) { device_.begin_range(name); }
+  OpRange(const OpRange&) = delete;
+  OpRange& operator=(const OpRange&) = delete;
+  ~OpRange() { device_.end_range(); }
+
+ private:
+  Device& device_;
+};
+
 UpdateScalars scalars_of(const TensorView& view) {
   UpdateScalars scalars;
   std::memcpy(&scalars, view.data, sizeof scalars);
@@ -68,9 +80,49 @@ Kernels& OpRunner::kernels(const Op& op) const {
   return op.lane == Lane::compute ? *parts_.device_kernels : *parts_.host_kernels;
 }
 
+bool OpRunner::is_asynchronous(const Op& op) const {
+  if (parts_.device->completion() == Completion::on_return) return false;
+  switch (op.kind) {
+    case OpKind::feed:
+    case OpKind::copy:
+    case OpKind::run:
+      return true;
+    case OpKind::accumulate:
+    case OpKind::square:
+    case OpKind::update:
+      return op.lane == Lane::compute;
+    case OpKind::gather:
+    case OpKind::reduce:
+      return parts_.comm->completion() == Completion::on_stream;
+    default:
+      return false;
+  }
+}
+
+bool OpRunner::looks_at_host(const Op& op) const {
+  return op.kind == OpKind::update && op.operands.back().what.content == Content::partials;
+}
+
+void OpRunner::issue(const Op& op, StepState& step) {
+  parts_.device->use_on_this_thread();
+  const OpRange range(*parts_.device, op.segment.valid() ? program_.segment(op.segment).name.c_str()
+                                                         : op_kind_name(op.kind).data());
+  carry_out(op, step);
+}
+
+void OpRunner::drain_streams() noexcept {
+  for (const auto& stream : streams_) {
+    try {
+      stream->synchronize();
+    } catch (const std::exception&) {  // The failure that made us drain is the one to tell of.
+    }
+  }
+}
+
 void OpRunner::run(const Op& op, StepState& step) {
   try {
-    carry_out(op, step);
+    issue(op, step);
+    stream(op).synchronize();
   } catch (const std::exception& error) {
     throw Error(failure(op, step, error.what()));
   }
@@ -128,7 +180,6 @@ void OpRunner::carry_out(const Op& op, StepState& step) {
       parts_.committer->commit(*step.args, scalars_of(bound.views.back()).apply != 0);
       break;
   }
-  stream(op).synchronize();
 }
 
 void OpRunner::start_transfer(const Op& op, StepState& step, IoCompletion& completion) {
@@ -145,25 +196,33 @@ void OpRunner::begin(const Op& op) const {
   for (const Operand& operand : op.operands) {
     const bool written_whole =
         operand.access == Access::produce || operand.access == Access::accumulate;
-    if (written_whole && operand.region.tier != Tier::nvme) poison(op.operands, operand.region);
+    if (written_whole && operand.region.tier != Tier::nvme) poison(op, op.operands, operand.region);
   }
+}
+
+// In the op's order: on its stream, or at once.
+void OpRunner::fill(const Op& op, const Region& region) const {
+  std::byte* const memory = address(*parts_.memory, region);
+  if (!is_asynchronous(op) && region.tier == Tier::host) {
+    std::memset(memory, 0xff, region.bytes);
+    return;
+  }
+  parts_.device->fill(memory, region.bytes, std::byte{0xff}, stream(op));
+  if (!is_asynchronous(op)) stream(op).synchronize();
 }
 
 // All bits set is NaN in every floating dtype: what an op forgets to write shows up in the loss.
 // What it reads stays: a rank's slice may lie inside the whole that it is gathered to.
-void OpRunner::poison(std::span<const Operand> operands, const Region& region) const {
+void OpRunner::poison(const Op& op, std::span<const Operand> operands, const Region& region) const {
   const auto kept = std::ranges::find_if(operands, [&](const Operand& operand) {
     return (operand.access == Access::read || operand.access == Access::update) &&
            operand.region.overlaps(region);
   });
-  if (kept == operands.end()) {
-    std::memset(address(*parts_.memory, region), 0xff, region.bytes);
-    return;
-  }
+  if (kept == operands.end()) return fill(op, region);
   const auto others = operands.subspan(static_cast<std::size_t>(kept - operands.begin()) + 1);
   const std::uint64_t begin = kept->region.offset, end = kept->region.end();
-  if (begin > region.offset) poison(others, region.part(0, begin - region.offset));
-  if (end < region.end()) poison(others, region.part(end - region.offset, region.end() - end));
+  if (begin > region.offset) poison(op, others, region.part(0, begin - region.offset));
+  if (end < region.end()) poison(op, others, region.part(end - region.offset, region.end() - end));
 }
 
 void OpRunner::feed(const Op& op, StepState& step) {
@@ -198,11 +257,14 @@ void OpRunner::norm(const BoundOp& bound, StepState& step) {
     const double factor = static_cast<double>(hyper.max_grad_norm) / (scalars.grad_norm + 1e-6);
     scalars.clip_factor = static_cast<float>(std::min(1.0, factor));
   }
+  step.scalars = scalars;
   std::memcpy(bound.views.back().data, &scalars, sizeof scalars);
 }
 
-UpdateScalars OpRunner::gate(const Op& op, const BoundOp& bound) const {
-  if (op.operands.back().what.content == Content::scalars) return scalars_of(bound.views.back());
+// The scalars of a device that is asynchronous are on their way to it, and out of the host's reach.
+UpdateScalars OpRunner::gate(const Op& op, const BoundOp& bound, const StepState& step) const {
+  if (op.operands.back().what.content == Content::scalars)
+    return is_asynchronous(op) ? step.scalars : scalars_of(bound.views.back());
   if (!std::isfinite(sum_of({&bound.views.back(), 1})))
     throw Error(
         "the gradient is not finite; with updates during backward, tiles updated before it keep "
@@ -214,7 +276,7 @@ UpdateScalars OpRunner::gate(const Op& op, const BoundOp& bound) const {
 
 void OpRunner::update(const Op& op, const BoundOp& bound, StepState& step) {
   const Segment& segment = program_.segment(op.segment);
-  const UpdateScalars scalars = gate(op, bound);
+  const UpdateScalars scalars = gate(op, bound, step);
   TileUpdate tile;
   tile.segment = &segment;
   tile.block = segment.block;
@@ -265,6 +327,7 @@ std::string OpRunner::failure(const Op& op, const StepState& step, const std::st
 std::string OpRunner::describe(const Op& op) const {
   std::string text = fmt::format("{} on lane {}", op_kind_name(op.kind), lane_name(op.lane));
   if (op.segment.valid()) text += fmt::format(" for '{}'", program_.segment(op.segment).name);
+  if (op.kind == OpKind::commit) return text;  // of all
   for (const Operand& operand : op.operands) {
     if (!operand.what.shard.valid()) continue;
     text += fmt::format(", '{}'", program_.shard(operand.what.shard).name);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/inline_walker.hpp"
+#include "runtime/stream_lane.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
 
@@ -29,7 +30,8 @@ std::size_t collectives_before(const Schedule& schedule, OpId report) {
 }
 
 // Picks any op that its lane and edges allow, by a seeded generator. On NVMe lanes an op is issued
-// first and carried out at any later moment, as a drive would.
+// first and carried out at any later moment, as a drive would. What streams carry out is issued as
+// on threads, and taken for complete at any later moment, in its lane's order.
 //
 // A collective holds the caller's thread until the other ranks have come to it. So while the caller
 // waits for something, only the collectives that this needs may be picked: those that every rank
@@ -37,13 +39,20 @@ std::size_t collectives_before(const Schedule& schedule, OpId report) {
 class SeededWalker final : public InlineWalker {
  public:
   SeededWalker(const Plan& plan, OpRunner& runner, std::uint64_t seed)
-      : InlineWalker(runner), plan_(plan), random_(seed, 0) {
+      : InlineWalker(runner),
+        plan_(plan),
+        random_(seed, 0),
+        stream_lanes_(make_stream_lanes(plan, runner)) {
     for (const Schedule& schedule : plan.schedules) {
       completed_.emplace_back(schedule.ops.size(), 0);
+      issued_.emplace_back(schedule.ops.size(), 0);
+      flights_.emplace_back(schedule.ops.size());
       report_ops_.push_back(report_op(schedule));
       reporting_collectives_.push_back(collectives_before(schedule, report_ops_.back()));
     }
   }
+
+  ~SeededWalker() override { runner_.drain_streams(); }
 
   void submit(StepState& step) override {
     rethrow_failure();
@@ -68,10 +77,11 @@ class SeededWalker final : public InlineWalker {
     const StepState* step = nullptr;
     std::size_t collectives = 0;
   };
+  enum class Move : std::uint8_t { begin, carry_out, complete };
   struct Candidate {
     StepState* step;
     const Op* op;
-    bool in_flight;
+    Move move;
     std::size_t at;  // lane, or index in in_flight_
   };
 
@@ -85,7 +95,8 @@ class SeededWalker final : public InlineWalker {
     candidates_.clear();
     for (std::size_t lane = 0; lane < num_lanes; ++lane) consider(lane);
     for (std::size_t i = 0; i < in_flight_.size(); ++i)
-      candidates_.push_back({in_flight_[i].step, in_flight_[i].op, true, i});
+      candidates_.push_back({in_flight_[i].step, in_flight_[i].op, Move::carry_out, i});
+    for (std::size_t lane = 0; lane < num_lanes; ++lane) consider_stream(lane);
     ensure(!candidates_.empty());  // A verified plan always has a next op.
     take(candidates_[random_.next_below(candidates_.size())]);
   }
@@ -99,7 +110,21 @@ class SeededWalker final : public InlineWalker {
     if (lane == static_cast<std::size_t>(Lane::comm) && !is_awaited(walk)) return;
     const Op& op =
         plan_.schedules[walk.step->schedule].ops[lane_ops(walk, lane)[walk.next].index()];
-    if (edges_met(op, *walk.step)) candidates_.push_back({walk.step, &op, false, lane});
+    if (lane_is_ready(op) && edges_met(op, *walk.step))
+      candidates_.push_back({walk.step, &op, Move::begin, lane});
+  }
+
+  void consider_stream(std::size_t lane) {
+    if (stream_lanes_[lane] == nullptr) return;
+    if (const auto flight = stream_lanes_[lane]->peek())
+      candidates_.push_back({flight->step, flight->op, Move::complete, lane});
+  }
+
+  // What runs on the caller's thread does not overtake what its lane has given to the stream.
+  bool lane_is_ready(const Op& op) const {
+    const StreamLane* const lane = stream_lanes_[static_cast<std::size_t>(op.lane)].get();
+    if (lane == nullptr) return true;
+    return runner_.is_asynchronous(op) ? !lane->is_full() : !lane->peek();
   }
 
   // Steps in flight are of one schedule.
@@ -114,21 +139,32 @@ class SeededWalker final : public InlineWalker {
   }
 
   bool edges_met(const Op& op, const StepState& step) const {
-    for (const Edge& edge : op.after)
-      if (completed_[step.schedule][edge.op.index()] + static_cast<std::uint64_t>(edge.steps_back) <
+    for (const Edge& edge : op.after) {
+      const auto& reached = is_held_on_stream(op, edge, step) ? issued_ : completed_;
+      if (reached[step.schedule][edge.op.index()] + static_cast<std::uint64_t>(edge.steps_back) <
           step.run_index + 1)
         return false;
+    }
     return true;
+  }
+  const Op& source(const Edge& edge, const StepState& step) const {
+    return plan_.schedules[step.schedule].ops[edge.op.index()];
+  }
+  bool is_held_on_stream(const Op& op, const Edge& edge, const StepState& step) const {
+    return runner_.is_asynchronous(op) && !runner_.looks_at_host(op) &&
+           runner_.is_asynchronous(source(edge, step));
   }
 
   void take(const Candidate& c) {
-    if (c.in_flight) {
+    if (c.move == Move::complete) return complete_oldest(c);
+    if (c.move == Move::carry_out) {
       in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(c.at));
       return carry_out(c);
     }
     ++queues_[c.at].front().next;
+    if (runner_.is_asynchronous(*c.op)) return issue(c);
     if (completes_in_order(c.op->lane)) return carry_out(c);
-    in_flight_.push_back(c);
+    in_flight_.push_back({c.step, c.op, Move::carry_out, 0});
   }
 
   void carry_out(const Candidate& c) {
@@ -136,13 +172,56 @@ class SeededWalker final : public InlineWalker {
     ++completed_[c.step->schedule][c.op->id.index()];
   }
 
+  void issue(const Candidate& c) {
+    StreamLane& lane = *stream_lanes_[c.at];
+    guarded([&] {
+      try {
+        for (const Edge& edge : c.op->after)
+          if (is_held_on_stream(*c.op, edge, *c.step)) hold(*c.op, edge, *c.step);
+        lane.begin();
+        runner_.issue(*c.op, *c.step);
+        flights_of(*c.op, *c.step)[c.step->run_index % 2] = lane.end({c.op, c.step, 0});
+      } catch (const std::exception& error) {
+        throw Error(runner_.failure(*c.op, *c.step, error.what()));
+      }
+    });
+    ++issued_[c.step->schedule][c.op->id.index()];
+  }
+  std::array<std::uint64_t, 2>& flights_of(const Op& op, const StepState& step) {
+    return flights_[step.schedule][op.id.index()];
+  }
+  void hold(const Op& op, const Edge& edge, const StepState& step) {
+    const Op& from = source(edge, step);
+    const auto steps_back = static_cast<std::uint64_t>(edge.steps_back);
+    if (from.lane == op.lane || step.run_index < steps_back) return;
+    stream_lanes_[static_cast<std::size_t>(from.lane)]->hold(
+        runner_.stream(op), flights_of(from, step)[(step.run_index - steps_back) % 2]);
+  }
+
+  void complete_oldest(const Candidate& c) {
+    StreamLane& lane = *stream_lanes_[c.at];
+    guarded([&] {
+      try {
+        c.step->ran(*c.op, lane.await_oldest());
+      } catch (const std::exception& error) {
+        throw Error(runner_.failure(*c.op, *c.step, error.what()));
+      }
+    });
+    lane.retire();
+    --c.step->ops_left;
+    ++completed_[c.step->schedule][c.op->id.index()];
+  }
+
   const Plan& plan_;
   PhiloxStream random_;
   std::array<std::deque<Walk>, num_lanes> queues_;
   std::vector<Candidate> in_flight_, candidates_;
-  std::vector<std::vector<std::uint64_t>> completed_;  // [schedule][op], steps
-  std::vector<OpId> report_ops_;                       // [schedule]
-  std::vector<std::size_t> reporting_collectives_;     // [schedule]
+  std::vector<std::unique_ptr<StreamLane>> stream_lanes_;       // by lane; may be null
+  std::vector<std::vector<std::uint64_t>> completed_, issued_;  // [schedule][op], steps
+  // [schedule][op], its number on its lane in this step and the one before, by parity of run_index
+  std::vector<std::vector<std::array<std::uint64_t, 2>>> flights_;
+  std::vector<OpId> report_ops_;                    // [schedule]
+  std::vector<std::size_t> reporting_collectives_;  // [schedule]
   Awaited awaited_;
 };
 

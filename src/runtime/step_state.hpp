@@ -23,6 +23,7 @@ struct StepState {
   std::uint64_t run_index = 0;  // how often this schedule was submitted before
   std::int64_t index = -1;      // of the arguments, which the caller may reuse after the step
   StepResult result;            // written by the report op
+  UpdateScalars scalars;        // written by the norm op
   std::atomic<std::int64_t> ops_left{0};
   std::array<std::atomic<std::int64_t>, num_lanes> busy_ns{};
   std::array<std::atomic<std::int64_t>, num_lanes> compute_wait_ns{};

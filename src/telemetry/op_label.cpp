@@ -19,7 +19,8 @@ std::string op_label(const Program& program, const Op& op) {
       op.kind == OpKind::run || op.kind == OpKind::update || op.kind == OpKind::norm;
   if (is_segment && op.segment.valid()) return program.segment(op.segment).name;
   const std::string kind(op_kind_name(op.kind));
-  if (op.operands.empty() || op.kind == OpKind::report) return kind;
+  const bool is_of_all = op.kind == OpKind::report || op.kind == OpKind::commit;
+  if (op.operands.empty() || is_of_all) return kind;
   return kind + tile_label(program, op.operands.front().what);
 }
 

@@ -12,4 +12,9 @@ HwlocTopology load_hwloc() {
   return topology;
 }
 
+hwloc_topology_t shared_hwloc() {
+  static const HwlocTopology topology = load_hwloc();
+  return topology.get();
+}
+
 }  // namespace strata

@@ -11,12 +11,6 @@
 namespace strata {
 namespace {
 
-// Loaded once: it takes milliseconds, and a run binds hundreds of threads. Never changed after.
-hwloc_topology_t shared_hwloc() {
-  static const HwlocTopology topology = load_hwloc();
-  return topology.get();
-}
-
 std::string bind(hwloc_topology_t topology, std::span<const int> cores) {
   const HwlocBitmap set = make_bitmap();
   for (const int core : cores) hwloc_bitmap_set(set.get(), static_cast<unsigned>(core));

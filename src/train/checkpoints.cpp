@@ -116,17 +116,6 @@ CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& ru
   return demand;
 }
 
-void check_checkpoint_space(const RunConfig& config, const PlannedRun& run) {
-  const std::uint64_t need = checkpoint_demand(config, run).bytes;
-  const std::uint64_t free = posix_file_system().free_bytes(config.output_dir.string());
-  if (need <= free) return;
-  throw ConfigError(
-      fmt::format("a checkpoint of this run takes {}, but {} has {} free: make room, choose "
-                  "another output_dir, "
-                  "or set save_only_model or save_strategy: \"no\"",
-                  format_bytes(need), config.output_dir.string(), format_bytes(free)));
-}
-
 std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoEngine& engine) {
   FileSystem& files = engine.file_system();
   refuse_saved_weights(config);

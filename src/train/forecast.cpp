@@ -9,6 +9,7 @@
 #include "strata/core/error.hpp"
 #include "train/policy_keys.hpp"
 #include "train/scenario_changes.hpp"
+#include "train/state_loader.hpp"
 #include "train/state_pieces.hpp"
 #include "train/state_saver.hpp"
 #include "train/weights_io.hpp"
@@ -104,6 +105,12 @@ void check_drives(const RunConfig& config, const MachineProfile& machine) {
           machine.name));
 }
 
+// Now, or when it is started again: what fits once should fit then.
+bool may_resume(const RunConfig& config) {
+  const bool leaves_state = config.save_strategy != SaveStrategy::no && !config.save_only_model;
+  return leaves_state || !config.resume_from_checkpoint.empty();
+}
+
 }  // namespace
 
 Scenario scenario_of(const RunConfig& config, const MachineProfile& machine) {
@@ -147,6 +154,8 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   facts.checkpoint_bytes = checkpoint_bytes(state_vectors(run));
   if (config.save_strategy == SaveStrategy::steps) facts.save_steps = config.save_steps;
   facts.load_bytes = load_buffer_bytes(run.program);
+  if (may_resume(config))
+    facts.load_bytes = std::max(facts.load_bytes, resume_buffer_bytes(run.program));
   facts.save_bytes = export_buffer_bytes(run.program, exported);
   if (config.save_strategy != SaveStrategy::no && !config.save_only_model)
     facts.save_bytes =

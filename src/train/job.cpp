@@ -87,6 +87,10 @@ TierLimits Job::agree(const TierLimits& limits) {
   return agreed;
 }
 
+std::vector<std::string> Job::exchange(const std::string& own) {
+  return group_ == nullptr ? std::vector{own} : group_->exchange(own);
+}
+
 void Job::check_alike(const std::string& what, const std::string& own) {
   if (group_ == nullptr) return;
   const std::vector<std::string> said = group_->exchange(own);

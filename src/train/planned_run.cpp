@@ -10,6 +10,8 @@
 #include "strata/io/store/shard_store.hpp"
 #include "strata/topology/topology.hpp"
 #include "strata/train/auto_plan.hpp"
+#include "strata/train/durable_state.hpp"
+#include "train/check_versioned.hpp"
 
 namespace strata {
 namespace {
@@ -100,7 +102,9 @@ bool uses_nvme(const Program& program, const Policy& policy) {
 }
 
 // Paths on one file system share its free bytes as they share the tiles.
-std::uint64_t share_of_drive(std::size_t drive, const OffloadConfig& offload) {
+// What the run itself left there it can take over.
+std::uint64_t share_of_drive(std::size_t drive, const RunConfig& config) {
+  const OffloadConfig& offload = config.offload;
   const auto file_system = [&](std::size_t d) {
     struct stat status = {};
     check(::stat(offload.nvme_paths[d].c_str(), &status), "look at", offload.nvme_paths[d]);
@@ -112,8 +116,9 @@ std::uint64_t share_of_drive(std::size_t drive, const OffloadConfig& offload) {
   double sharers = 0;
   for (std::size_t d = 0; d < offload.nvme_paths.size(); ++d)
     if (file_system(d) == file_system(drive)) sharers += weight(d);
-  const auto available = static_cast<double>(available_drive_bytes(offload.nvme_paths[drive]));
-  return static_cast<std::uint64_t>(available * (weight(drive) / sharers));
+  std::uint64_t available = available_drive_bytes(offload.nvme_paths[drive]);
+  if (offload.versioned) available += durable_bytes_in(config, offload.nvme_paths[drive]);
+  return static_cast<std::uint64_t>(static_cast<double>(available) * (weight(drive) / sharers));
 }
 
 Policy make_policy(const RunConfig& config) {
@@ -138,6 +143,7 @@ Policy make_policy(const RunConfig& config) {
   policy.streamed_updates = offload.streamed_updates;
   policy.background_saves = config.save_in_background && !config.save_only_model &&
                             config.save_strategy != SaveStrategy::no;
+  policy.versioned_state = offload.versioned;
   return policy;
 }
 
@@ -150,7 +156,7 @@ TierLimits make_limits(const RunConfig& config, const Topology& topology, const 
   if (!uses_nvme(program, policy)) return limits;
   for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
   for (std::size_t drive = 0; drive < config.offload.nvme_paths.size(); ++drive)
-    limits.drive_bytes.push_back(share_of_drive(drive, config.offload) / ranks);
+    limits.drive_bytes.push_back(share_of_drive(drive, config) / ranks);
   limits.drive_weights = config.offload.nvme_weights;
   return limits;
 }
@@ -195,7 +201,8 @@ UpdateOrder update_order(const RunConfig& config) {
   if (config.offload.update_order == "after_backward") return UpdateOrder::after_backward;
   if (config.offload.update_order == "deferred") return UpdateOrder::deferred;
   if (config.offload.update_order == "auto")
-    return clips || skips ? UpdateOrder::deferred : UpdateOrder::during_backward;
+    return clips || skips || config.offload.versioned ? UpdateOrder::deferred
+                                                      : UpdateOrder::during_backward;
   if (clips)
     throw ConfigError(
         fmt::format("offload.update_order: during_backward contradicts max_grad_norm: {}: the norm "
@@ -283,6 +290,11 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& to
                   rank_limits(config, purpose, topology, config.world));
 }
 
+bool uses_drives(const RunConfig& config, Purpose purpose) {
+  const PlanChoice choice = plan_choice(config);
+  return uses_nvme(declare_without_threads(config, purpose, choice.variant).program, choice.policy);
+}
+
 TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
                        int num_host_ranks) {
   if (purpose == Purpose::train) check_searched(config);
@@ -332,10 +344,12 @@ Program declare_program(const RunConfig& config, Purpose purpose, const Model& m
   program.tile_elements = std::max<std::int64_t>(
       norm_chunk_elements, static_cast<std::int64_t>(config.offload.tile_bytes / 4) /
                                norm_chunk_elements * norm_chunk_elements);
-  if (purpose == Purpose::train)
+  if (purpose == Purpose::train) {
     declare_training(config, model, variant, program);
-  else
+    check_versioned(config, program);
+  } else {
     model.declare_state(program, 0);
+  }
   if (purpose == Purpose::evaluate || config.evaluate) declare_evaluation(model, program);
   return program;
 }

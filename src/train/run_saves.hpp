@@ -41,6 +41,7 @@ class RunSaves {
   void agreed(const SaveVote& vote, TrainOutcome& outcome);
 
   std::int64_t saved_step() const { return saved_step_; }  // the last; -1: none
+  double slowest_seconds() const { return slowest_seconds_; }  // of those that stand; 0: none
 
  private:
   void tell(const SaveOutcome& saved, bool went_along, TrainOutcome& outcome);
@@ -56,6 +57,7 @@ class RunSaves {
   bool carries_ = false;  // the next step, or the one that runs
   bool has_told_of_waits_ = false;
   std::int64_t begun_step_ = -1, saved_step_ = -1;
+  double slowest_seconds_ = 0;
 };
 
 }  // namespace strata

@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
+#include "io/store/joined_store.hpp"
+#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/train/stall_policy.hpp"
 #include "train/checkpoint_sink.hpp"
+#include "train/durable_run.hpp"
 #include "train/first_touch.hpp"
 #include "train/state_loader.hpp"
 #include "train/steps_in_flight.hpp"
 #include "train/weights_io.hpp"
+#include "train/weights_of_masters.hpp"
 
 namespace strata {
 namespace {
@@ -25,18 +30,19 @@ StoreOptions store_options(const OffloadConfig& offload) {
   return options;
 }
 
-std::unique_ptr<ShardStore> make_store(const RunConfig& config, const PlannedRun& run,
-                                       IoEngine* engine) {
-  if (engine == nullptr) return nullptr;
+std::unique_ptr<ShardStore> make_scratch(const RunConfig& config, IoEngine& engine,
+                                         std::vector<StoreTile> tiles) {
   StoreSpec spec;
   spec.directories = config.offload.nvme_paths;
-  spec.tiles = NvmeTiles(run.program, run.plan).tiles();
-  auto store = ShardStore::create(*engine, spec, store_options(config.offload));
-  if (store->alignment() > run.plan.limits.io_alignment)
-    throw ConfigError(fmt::format(
-        "a drive of offload.nvme_paths wants direct I/O aligned to {} bytes; the plan aligns to {}",
-        store->alignment(), run.plan.limits.io_alignment));
-  return store;
+  spec.tiles = std::move(tiles);
+  return ShardStore::create(engine, spec, store_options(config.offload));
+}
+
+void check_alignment(const ShardStore& store, const Plan& plan) {
+  if (store.alignment() <= plan.limits.io_alignment) return;
+  throw ConfigError(fmt::format(
+      "a drive of offload.nvme_paths wants direct I/O aligned to {} bytes; the plan aligns to {}",
+      store.alignment(), plan.limits.io_alignment));
 }
 
 // Before anything is reserved.
@@ -91,13 +97,16 @@ std::unique_ptr<Device> make_run_device(const Plan& plan) {
 }
 
 // Both "gpu" and "cpu" are RAM when the host stands in for the device.
-void check_host_memory(const Plan& plan, int num_host_ranks, std::uint64_t available) {
+void check_host_memory(const Plan& plan, std::uint64_t buffer_bytes, int num_host_ranks,
+                       std::uint64_t available) {
   const auto ranks = static_cast<std::uint64_t>(num_host_ranks);
-  const std::uint64_t need = ranks * (plan.tier_bytes[0] + plan.tier_bytes[1]);
+  const std::uint64_t need = ranks * (plan.tier_bytes[0] + plan.tier_bytes[1] + buffer_bytes);
   if (need <= available) return;
   throw OutOfMemory(
-      fmt::format("tiers gpu and cpu together (the host stands in for the GPU){}",
-                  ranks == 1 ? "" : fmt::format(" of {} ranks", ranks)),
+      fmt::format("tiers gpu and cpu together (the host stands in for the GPU) and buffers of {} "
+                  "for loading and saving{}",
+                  format_bytes(buffer_bytes),
+                  ranks == 1 ? "" : fmt::format(", of {} ranks", ranks)),
       need, available,
       "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
 }
@@ -128,17 +137,16 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
       device_(options.make_device(run_.plan)),
       links_(options.links),
       make_engine_(options.make_engine),
+      point_(options.point),
       engine_(uses_nvme(run_.plan) ? make_engine_(config_.offload) : nullptr),
-      store_(make_store(config_, run_, engine_.get())),
-      memory_(std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0],
-                                           run_.plan.tier_bytes[1])) {
+      memory_(
+          std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0], run_.plan.tier_bytes[1])),
+      control_stream_(device_->make_stream("control")) {
+  if (engine_ != nullptr) open_store();
   place_memory(run_, *memory_);  // First: registered pages stay where they are.
   if (store_ != nullptr) engine_->register_memory(host_memory());
   state_ = std::make_unique<StateAccess>(run_.program, run_.plan, *device_, *memory_, store_.get());
-  if (!options.resume.empty())
-    load_state(run_, *state_, *CheckpointReader::open(engine(), options.resume));
-  else
-    load_weights(config_.model_name_or_path, run_, *state_);
+  load(options);
   ExecutorParts parts;
   parts.device = device_.get();
   parts.memory = memory_.get();
@@ -152,7 +160,7 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
   if (run_.plan.schedule("train_save") != nullptr)
     sink_ = std::make_unique<CheckpointSink>(run_, save_memory());
   parts.sink = sink_.get();
-  control_stream_ = device_->make_stream("control");
+  parts.committer = durable_.get();
   executor_ = std::make_unique<Executor>(run_.program, run_.plan, parts,
                                          with_bound_lanes(options.executor, run_.threads.get()));
 }
@@ -160,6 +168,84 @@ Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& 
 Session::~Session() {
   executor_.reset();
   if (store_ != nullptr) engine_->unregister_memory(host_memory());
+}
+
+void Session::open_store() {
+  NvmeSplit split;
+  if (run_.plan.policy.versioned_state) split = split_nvme_tiles(run_);
+  if (split.state.empty()) {
+    store_ = make_scratch(config_, *engine_, NvmeTiles(run_.program, run_.plan).tiles());
+  } else {
+    store_ = open_versioned(std::move(split.state));
+    if (!split.scratch.empty())
+      store_ = std::make_unique<JoinedStore>(
+          std::move(store_), make_scratch(config_, *engine_, std::move(split.scratch)),
+          split.has_versions);
+  }
+  check_alignment(*store_, run_.plan);
+}
+
+std::unique_ptr<ShardStore> Session::open_versioned(std::vector<StoreTile> tiles) {
+  ensure(point_ != nullptr);
+  durable_ = std::make_unique<DurableRun>(config_, run_, *engine_, std::move(tiles), *point_);
+  const Verify verify = config_.offload.verify_nvme ? Verify::reads : Verify::open;
+  const bool all_can = !any_rank(!durable_->can_adopt());
+  return all_can ? durable_->adopt(verify) : durable_->create(verify);
+}
+
+void Session::load(const SessionOptions& options) {
+  if (durable_ != nullptr && durable_->is_adopted())
+    derive_weights(run_, *state_, control());
+  else if (point_ != nullptr && point_->durable)
+    load_state(run_, *state_, *open_durable_state(engine(), *point_->durable));
+  else if (!options.resume.empty())
+    load_state(run_, *state_, *CheckpointReader::open(engine(), options.resume));
+  else
+    load_weights(config_.model_name_or_path, run_, *state_);
+}
+
+// Whichever stores the record names hold the state: it changes when those of all ranks do.
+void Session::begin_durable(const RunNote& note, std::int64_t micro_batches_per_step) {
+  if (durable_ == nullptr) return;
+  durable_->begin(*store_, note, micro_batches_per_step);
+  any_rank(false);  // All have committed.
+  if (durable_->is_adopted()) return;
+  FileSystem& files = engine().file_system();
+  const std::string directory = config_.output_dir.string();
+  if (run_.program.rank == 0) {
+    StateRecord record = read_state_record(files, directory);
+    if (!record.current.id.empty()) record.others.push_back(record.current);
+    record.current = durable_->stores();
+    record.next = {};
+    write_state_record(files, directory, record);
+  }
+  any_rank(false);  // It is written.
+  if (point_->durable) remove_stores(files, point_->durable->stores);
+}
+
+std::optional<std::int64_t> Session::durable_step() const {
+  if (durable_ == nullptr || !store_->committed_version()) return std::nullopt;
+  return static_cast<std::int64_t>(*store_->committed_version());
+}
+
+void Session::end_durable() {
+  if (point_ == nullptr) return;
+  any_rank(false);  // All have done what they do with the state.
+  FileSystem& files = engine().file_system();
+  const std::string directory = config_.output_dir.string();
+  StateRecord record = read_state_record(files, directory);
+  const StateStores stores = std::exchange(record.current, {});
+  any_rank(false);  // All have read it.
+  if (run_.program.rank == 0 && !stores.id.empty()) {
+    for (const StateStores& done : {stores, std::exchange(record.next, {})})
+      if (!done.id.empty()) record.others.push_back(done);
+    write_state_record(files, directory, record);
+  }
+  any_rank(false);  // It is written.
+  if (durable_ != nullptr)
+    store_->discard();
+  else if (!stores.id.empty())
+    remove_stores(files, stores);
 }
 
 IoEngine& Session::engine() {
@@ -234,8 +320,7 @@ void Session::check_export(const std::filesystem::path& target) const {
 
 void Session::export_to(const std::filesystem::path& target) {
   executor_->drain();
-  export_weights(config_, target, run_, *state_,
-                 links_ != nullptr ? links_->control.get() : nullptr);
+  export_weights(config_, target, run_, *state_, control());
 }
 
 // Of all ranks the largest of each, in place: their plans differ by a few pages.

@@ -5,9 +5,24 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 namespace strata {
+namespace {
+
+// Tiles and checkpoints may stall: the drive is named by the first file that waits for it, as the
+// engine lists them, "write to /out/checkpoint-8.partial/00000-master.bin: 4096 bytes ...".
+std::string drive_in(const std::string& in_flight) {
+  for (const std::string_view action : {"read of ", "write to "}) {
+    if (!in_flight.starts_with(action)) continue;
+    const std::size_t end = in_flight.find(": ");
+    return "the drive of " + in_flight.substr(action.size(), end - action.size());
+  }
+  return "a drive";
+}
+
+}  // namespace
 
 StallPolicy::StallPolicy(double stall_seconds, std::function<void(const std::string&)> say,
                          std::function<void()> end)
@@ -32,26 +47,27 @@ bool StallPolicy::is_new(double silent_seconds) const {
 
 void StallPolicy::warn_of_slowness(double silent_seconds, const std::string& in_flight) const {
   say_(
-      fmt::format("warning: a drive of offload.nvme_paths has kept a transfer for more than {:.3g} "
-                  "s (offload.io_stall_seconds); it gave another one back {:.3g} s ago. In "
+      fmt::format("warning: {} has kept a transfer for more than {:.3g} s "
+                  "(offload.io_stall_seconds); it gave another one back {:.3g} s ago. In "
                   "flight:\n{}",
-                  stall_seconds_, silent_seconds, in_flight));
+                  drive_in(in_flight), stall_seconds_, silent_seconds, in_flight));
 }
 
 void StallPolicy::warn_of_silence(double silent_seconds, const std::string& in_flight) const {
   say_(
-      fmt::format("warning: a drive of offload.nvme_paths has given nothing back for {:.0f} s; "
-                  "waiting for {:.0f} s more before the run is ended. In flight:\n{}",
-                  silent_seconds, limit(), in_flight));
+      fmt::format("warning: {} has given nothing back for {:.0f} s; waiting for {:.0f} s more "
+                  "before the run is ended. In flight:\n{}",
+                  drive_in(in_flight), silent_seconds, limit(), in_flight));
 }
 
 void StallPolicy::end_run(double silent_seconds, const std::string& in_flight) const {
   say_(
-      fmt::format("a drive of offload.nvme_paths has given nothing back for {:.0f} s, {} times "
-                  "offload.io_stall_seconds since the warning: the run ends here. It cannot end in "
-                  "order while the kernel holds its memory; the next run on these drives reclaims "
-                  "its scratch. Look at the kernel's log (dmesg) and at the drive. In flight:\n{}",
-                  silent_seconds, stalls_until_end, in_flight));
+      fmt::format("{} has given nothing back for {:.0f} s, {} times offload.io_stall_seconds "
+                  "since the warning: the run ends here. It cannot end in order while the kernel "
+                  "holds its memory; the next run on these drives reclaims what it left, and "
+                  "checkpoints stand as they were. Look at the kernel's log (dmesg) and at the "
+                  "drive. In flight:\n{}",
+                  drive_in(in_flight), silent_seconds, stalls_until_end, in_flight));
   end_();
 }
 

@@ -108,6 +108,12 @@ void check_state(const PlannedRun& run, const CheckpointInfo& checkpoint) {
                   want == wanted.end() ? "nothing" : describe(*want)));
 }
 
+// What is read ahead: a pipe's chunks, and the elements that come out of it.
+std::uint64_t resume_buffer_bytes(const Program& program) {
+  const std::uint64_t span = static_cast<std::uint64_t>(program.tile_elements) * sizeof(float);
+  return reads_ahead * (checkpoint_read_memory_bytes + span);
+}
+
 void load_state(const PlannedRun& run, StateAccess& state, const CheckpointReader& checkpoint) {
   check_state(run, checkpoint.info());
   StateLoader(run, state, checkpoint).load();

@@ -14,6 +14,8 @@ namespace strata {
 // others than the run's.
 void check_state(const PlannedRun& run, const CheckpointInfo& checkpoint);
 
+// Host memory that load_state() takes at most, beside the plan's own.
+std::uint64_t resume_buffer_bytes(const Program& program);
 // Masters and moments as they were, weights as the masters round to.
 void load_state(const PlannedRun& run, StateAccess& state, const CheckpointReader& checkpoint);
 

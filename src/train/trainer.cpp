@@ -167,6 +167,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   outcome.steps = first_step_;
   outcome.skipped_steps = skipped_steps_;
   began_ns_ = now_ns();
+  session_.begin_durable(note(first_step_), config_.gradient_accumulation_steps * config_.world);
   StepsInFlight<Slot> steps(session_.executor());
   if (held_out_ != nullptr && first_step_ == 0) evaluate(0, outcome.held_out_before, stop);
   StepRecorder recorder(options_, session_.executor(), session_.run(), total_steps_);
@@ -213,6 +214,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   }
   session_.executor().drain();
   outcome.seconds = seconds(now_ns() - begin);
+  outcome.durable_step = session_.durable_step();
   finish(recorder, outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
   save_at_end(outcome);
@@ -248,6 +250,8 @@ void Trainer::took(const Slot& slot, const StepResult& result, double step_secon
   StepReport line = report(slot, result, step_seconds);
   recorder.describe(line);
   outcome.steps = result.index + 1;
+  if (result.index >= first_step_ + 2)
+    slowest_.step_seconds = std::max(slowest_.step_seconds, step_seconds);
   if (result.index == first_step_) outcome.loss_first = result.loss;
   outcome.loss_last = result.loss;
   outcome.skipped_steps += result.applied ? 0 : 1;
@@ -272,8 +276,18 @@ Trainer::Asked Trainer::ask(const std::atomic<bool>* stop, std::atomic<bool>* sa
       std::array{stop != nullptr && *stop, save != nullptr && save->exchange(false), out_of_time,
                  own.is_busy, own.has_failed});
   saves_->agreed({is_busy, has_failed}, outcome);
+  warn_of_stop();
   outcome.out_of_time |= times_out && !stops;
   return {stops || times_out, saves};
+}
+
+// Once: what a stop would take is known after a few steps and a save.
+void Trainer::warn_of_stop() {
+  slowest_.save_seconds = saves_->slowest_seconds();
+  if (slowest_.save_seconds == 0) return;
+  const std::string text = grace_warning(slowest_, config_.grace_period, "measured");
+  if (text.empty() || progress_ == nullptr || std::exchange(stop_warned_, true)) return;
+  progress_->event("grace_period", text);
 }
 
 void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {

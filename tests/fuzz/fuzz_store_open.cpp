@@ -21,7 +21,8 @@ void put_part(FileSystem& files, const std::string& path, const std::string& des
 void put(FileSystem& files, const StoreFiles& store) {
   put_part(files, "/a/run", store.description);
   if (!store.second_description.empty()) put_part(files, "/b/run", store.second_description);
-  files.write_file("/a/run/manifest", store.manifest);
+  files.write_file("/a/run/manifest.0", store.manifest);
+  files.write_file("/a/run/manifest.1", store.manifest);
 }
 
 void use(ShardStore& store) {

@@ -6,6 +6,7 @@
 
 #include "strata/topology/topology.hpp"
 #include "strata/train/checkpoints.hpp"
+#include "strata/train/durable_state.hpp"
 #include "strata/train/ranks.hpp"
 
 namespace strata::testing {
@@ -20,6 +21,7 @@ RunTrail read_trail(const fs::path& metrics) {
     const auto object = nlohmann::json::parse(line);
     if (object.contains("checkpoint")) trail.saved.push_back(object["step"]);
     if (object.contains("event")) trail.events.push_back(object["text"]);
+    if (object.value("event", "") == "save") trail.said_of_saves.push_back(object["text"]);
     if (!object.contains("loss")) continue;
     const std::int64_t step = object["step"];
     trail.steps[step] = {object["loss"], object["grad_norm"]};
@@ -28,54 +30,83 @@ RunTrail read_trail(const fs::path& metrics) {
   return trail;
 }
 
+void make_directory(FileSystem& files, const std::string& path) {
+  if (files.is_directory(path)) return;
+  files.make_directory(path);
+  files.sync_directory(fs::path(path).parent_path().string());
+}
+
 }  // namespace
 
-ResumeBench::ResumeBench(const SimOptions& disk) : disk_(make_sim_engine(disk)) {}
+ResumeBench::ResumeBench(const SimOptions& disk) : disk_(make_sim_engine(disk)), engine_(disk_) {}
 
-RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint,
-                            const RunWatch& watch) {
+void ResumeBench::prepare(RunConfig& config, int world) {
   config.world = world;
   config.ranks = world;
   if (config.offload.nvme_paths.empty()) config.offload.nvme_paths = {"/nvme"};
-  for (const std::string& path : config.offload.nvme_paths)
-    if (!disk_->file_system().is_directory(path)) disk_->file_system().make_directory(path);
-  if (!disk_->file_system().is_directory(config.output_dir.string()))
-    disk_->file_system().make_directory(config.output_dir.string());
+  FileSystem& files = engine_->file_system();
+  for (const std::string& path : config.offload.nvme_paths) make_directory(files, path);
+  make_directory(files, config.output_dir.string());
+}
+
+RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint,
+                            const ChangeRank& change) {
+  prepare(config, world);
   config.resume_from_checkpoint = checkpoint;
   const std::unique_ptr<CheckpointReader> resume =
-      checkpoint.empty() ? nullptr : CheckpointReader::open(*disk_, checkpoint);
+      checkpoint.empty() ? nullptr : CheckpointReader::open(*engine_, checkpoint);
+  SessionOptions shared;
+  shared.resume = checkpoint;
+  return run(config, shared, resume == nullptr ? nullptr : &resume->info().note, change);
+}
 
+RunTrail ResumeBench::go_on(RunConfig config, int world) {
+  prepare(config, world);
+  const ResumePoint point = choose_resume_point(config, *engine_, alone(), true);
+  SessionOptions shared;
+  shared.point = &point;
+  if (point.checkpoint) shared.resume = point.checkpoint->path;
+  RunTrail trail = run(config, shared, point.note());
+  forget_removed_stores(engine_->file_system(), config.output_dir.string(), alone(), true);
+  return trail;
+}
+
+RunTrail ResumeBench::run(const RunConfig& config, const SessionOptions& shared,
+                          const RunNote* from, const ChangeRank& change) {
   TierLimits limits;
   limits.drive_bytes.assign(config.offload.nvme_paths.size(), std::uint64_t{1} << 40);
-  std::vector<RankLinks> links = make_local_ranks(world);
+  std::vector<RankLinks> links = make_local_ranks(config.world);
   const fs::path exported = fresh_folder("export");
-  std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(world));
+  std::vector<TrainOutcome> outcomes(static_cast<std::size_t>(config.world));
   run_ranks(links, [&](RankLinks& own) {
-    const int rank = own.data->rank();
-    SessionOptions options;
+    ResumedRank given;
+    given.rank = own.data->rank();
+    if (change) change(given);
+    SessionOptions options = shared;
     options.links = &own;
-    options.executor = watch.executor;
-    if (rank == 0) options.executor.before_op = watch.before_op_of_first;
-    options.resume = checkpoint;
-    options.make_engine = [this](const OffloadConfig&) { return disk_; };
-    Session session(
-        config,
-        plan_run(config, Purpose::train, read_topology(), {rank, world, rank, world}, limits),
-        options);
+    options.executor = given.executor;
+    options.make_engine = [this](const OffloadConfig&) { return engine_; };
+    Session session(config,
+                    plan_run(config, Purpose::train, read_topology(),
+                             {given.rank, config.world, given.rank, config.world}, limits),
+                    options);
     TrainerOptions watched;
-    if (resume != nullptr) watched.resume = &resume->info().note;
+    watched.resume = from;
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> quiet(std::fopen("/dev/null", "w"),
                                                                 std::fclose);
     std::unique_ptr<Progress> progress;
-    if (rank == 0)
-      progress = std::make_unique<Progress>(config.output_dir, Style::plain, quiet.get());
-    outcomes[static_cast<std::size_t>(rank)] =
-        Trainer(config, session, progress.get(), watched).run(watch.stop, watch.save);
+    if (given.rank == 0)
+      progress = std::make_unique<Progress>(config.output_dir, Style::plain, quiet.get(),
+                                            from == nullptr ? -1 : from->step);
+    outcomes[static_cast<std::size_t>(given.rank)] =
+        Trainer(config, session, progress.get(), watched).run(given.stop, given.save);
     session.export_to(exported / "model");
+    session.end_durable();
   });
   RunTrail trail = read_trail(config.output_dir / "metrics.jsonl");
   trail.weights = read_bytes(exported / "model" / "model.safetensors");
   trail.outcomes = std::move(outcomes);
+  fs::remove_all(exported);
   return trail;
 }
 

@@ -20,33 +20,58 @@ struct RunTrail {
   std::map<std::int64_t, std::pair<double, double>> steps;
   std::map<std::int64_t, double> learning_rates;
   std::string weights;
-  std::vector<std::int64_t> saved;     // steps, in the order in which the log has them
-  std::vector<std::string> events;     // what the log says beside
-  std::vector<TrainOutcome> outcomes;  // of the ranks
+  std::vector<std::int64_t> saved;         // steps, in the order in which the log has them
+  std::vector<std::string> events;         // what the log says beside
+  std::vector<std::string> said_of_saves;  // of these, events "save"
+  std::vector<TrainOutcome> outcomes;      // of the ranks
 };
 
-// What a test does to a run, or with it.
+// What a test does to a rank of a run, or with it.
+struct ResumedRank {
+  int rank = 0;
+  ExecutorOptions executor = {};
+  const std::atomic<bool>* stop = nullptr;
+  std::atomic<bool>* save = nullptr;
+};
+using ChangeRank = std::function<void(ResumedRank&)>;  // on the rank's thread
+
+// The change that most tests make: alike on all ranks, but for what is called before ops.
 struct RunWatch {
   const std::atomic<bool>* stop = nullptr;
   std::atomic<bool>* save = nullptr;
   ExecutorOptions executor = {};
   std::function<void(const Op&)> before_op_of_first = {};  // as ExecutorOptions::before_op
+  void operator()(ResumedRank& given) const {
+    given.stop = stop;
+    given.save = save;
+    given.executor = executor;
+    if (given.rank == 0) given.executor.before_op = before_op_of_first;
+  }
 };
 
 // A disk, and folders of runs on it.
 class ResumeBench {
  public:
   explicit ResumeBench(const SimOptions& disk = {});
-  explicit ResumeBench(std::shared_ptr<IoEngine> disk) : disk_(std::move(disk)) {}
+  // On a disk of the caller's: not for disk().
+  explicit ResumeBench(std::shared_ptr<IoEngine> engine) : engine_(std::move(engine)) {}
 
   // Trains `config` on `world` ranks, from `checkpoint` on if one is named. Checkpoints go to
   // config.output_dir on the simulated disk, all else to a real folder of that name.
   RunTrail train(RunConfig config, int world, const std::string& checkpoint = "",
-                 const RunWatch& watch = {});
-  IoEngine& disk() { return *disk_; }
+                 const ChangeRank& change = {});
+  // The same from whatever config.resume_from_checkpoint finds there, as `strata train` does.
+  RunTrail go_on(RunConfig config, int world);
+  IoEngine& engine() { return *engine_; }
+  SimEngine& disk() { return *disk_; }
 
  private:
-  std::shared_ptr<IoEngine> disk_;
+  void prepare(RunConfig& config, int world);
+  RunTrail run(const RunConfig& config, const SessionOptions& shared, const RunNote* from,
+               const ChangeRank& change = {});
+
+  std::shared_ptr<SimEngine> disk_;
+  std::shared_ptr<IoEngine> engine_;
 };
 
 // Of the steps after `step`; empty when equal.

@@ -64,8 +64,8 @@ class SlabWatch {
               Stream& stream) override {
       real_->copy(target, source, bytes, kind, stream);
     }
-    void zero(std::byte* target, std::uint64_t bytes, Stream& stream) override {
-      real_->zero(target, bytes, stream);
+    void fill(std::byte* target, std::uint64_t bytes, std::byte value, Stream& stream) override {
+      real_->fill(target, bytes, value, stream);
     }
 
    private:

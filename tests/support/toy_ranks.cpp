@@ -49,7 +49,8 @@ RanksRun ToyRanks::run(IoEngine* engine, const RankOptions& rank_options,
     const auto device = make_host_device({});
     const auto stream = device->make_stream("rank");
     try {
-      ToyRank toy(program(rank), plan(rank), engine, own.data.get(), rank_options(rank));
+      ToyRank toy(program(rank), plan(rank), engine, own.data.get(), rank_options(rank),
+                  hardware_(rank));
       own.control->barrier(*stream);
       body(toy, rank, run);
       own.control->barrier(*stream);

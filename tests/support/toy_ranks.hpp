@@ -22,11 +22,13 @@ struct RanksRun {
 class ToyRanks {
  public:
   using RankOptions = std::function<ExecutorOptions(int rank)>;
+  using RankHardware = std::function<ToyHardware(int rank)>;  // on its thread
 
   // Rank 0's Plan is verified.
   ToyRanks(const ToyShape& shape, const Policy& policy);
 
   int world() const { return shape_.world; }
+  void set_hardware(RankHardware hardware) { hardware_ = std::move(hardware); }
   const Program& program(int rank) const { return programs_[static_cast<std::size_t>(rank)]; }
   const Plan& plan(int rank) const { return plans_[static_cast<std::size_t>(rank)]; }
 
@@ -52,6 +54,7 @@ class ToyRanks {
   ToyShape shape_;
   std::vector<Program> programs_;
   std::vector<Plan> plans_;
+  RankHardware hardware_ = [](int) { return ToyHardware{}; };
 };
 
 // The same work for one rank: all the micro-batches of all.

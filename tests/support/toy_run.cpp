@@ -11,13 +11,19 @@
 namespace strata::testing {
 
 ToyRank::ToyRank(const Program& program, const Plan& plan, IoEngine* engine, Communicator* comm,
-                 const ExecutorOptions& options)
-    : program_(program), plan_(plan), memory_(*device_, plan.tier_bytes[0], plan.tier_bytes[1]) {
+                 const ExecutorOptions& options, const ToyHardware& hardware)
+    : program_(program),
+      plan_(plan),
+      device_(hardware.device != nullptr ? *hardware.device : *host_),
+      memory_(device_, plan.tier_bytes[0], plan.tier_bytes[1]) {
   if (plan.tier_bytes[2] > 0) make_store(*engine);
-  state_.emplace(program, plan, *device_, memory_, store_.get());
+  state_.emplace(program, plan, device_, memory_, store_.get());
   initialise();
-  ExecutorParts parts{device_.get(),  &memory_, store_.get(), kernels_.get(),
+  ExecutorParts parts{&device_,       &memory_, store_.get(), kernels_.get(),
                       kernels_.get(), &model_,  &optimizer_};
+  if (hardware.device_kernels != nullptr) parts.device_kernels = hardware.device_kernels;
+  if (hardware.model != nullptr) parts.model = hardware.model;
+  parts.device_optimizer = hardware.device_optimizer;
   parts.comm = comm;
   parts.sink = this;
   parts.committer = this;

@@ -50,13 +50,22 @@ struct ToyRunOptions {
   ToyCheckpoints checkpoints = {};
 };
 
+// Hardware and engines of a rank that are others than the host's own. They outlive it.
+struct ToyHardware {
+  Device* device = nullptr;
+  Kernels* device_kernels = nullptr;
+  SegmentRunner* model = nullptr;
+  UpdateRunner* device_optimizer = nullptr;
+};
+
 // One rank: its memory, its tiles at their first values, and its executor. `engine` serves the NVMe
 // tier, every read verified; null when the plan uses none. `comm` may be null for one rank.
 class ToyRank final : public StateSink, public StateCommitter {
  public:
   ToyRank(const Program& program, const Plan& plan, IoEngine* engine, Communicator* comm,
-          const ExecutorOptions& options);
+          const ExecutorOptions& options, const ToyHardware& hardware = {});
 
+  const TierMemory& memory() const { return memory_; }
   Executor& executor() { return *executor_; }
   void end() { executor_.reset(); }
   Trajectory train(const ToyRunOptions& options);
@@ -78,7 +87,8 @@ class ToyRank final : public StateSink, public StateCommitter {
 
   const Program& program_;
   const Plan& plan_;
-  const std::unique_ptr<Device> device_ = make_host_device({});
+  const std::unique_ptr<Device> host_ = make_host_device({});
+  Device& device_;
   TierMemory memory_;
   std::optional<Drives> drives_;
   std::unique_ptr<ShardStore> store_;

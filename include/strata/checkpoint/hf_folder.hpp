@@ -83,6 +83,12 @@ struct ExportOptions {
 void export_hf_folder(const std::filesystem::path& base, const std::filesystem::path& target,
                       std::span<const ExpectedTensor> tensors, const TensorSource& source,
                       const ExportOptions& options);
+// Removes what runs that died left of exports into `directory`, and of other things that are
+// written as "NAME.tmp-PID" and renamed, where NAME `is_ours`; returns the names of what is gone.
+// Whoever calls it owns the folder.
+std::vector<std::string> clear_unfinished_exports(
+    const std::filesystem::path& directory,
+    const std::function<bool(const std::string& target)>& is_ours);
 // Throws what export_hf_folder would throw before it writes, hours earlier: the target exists, its
 // parent cannot be made, or the space does not suffice.
 void check_export(const std::filesystem::path& base, const std::filesystem::path& target,

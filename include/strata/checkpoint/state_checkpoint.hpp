@@ -7,9 +7,10 @@
 // per vector holds its bytes. Each vector is covered exactly by pieces, as they were written, each
 // with its XXH3: a reader reads whole pieces and believes nothing that does not match.
 //
-// Life. Written as "checkpoint-<step>.partial", synced, read back and verified, then renamed by the
-// committing process, and its parent synced: a folder without the ending is whole. Removed by
-// renaming to "checkpoint-<step>.removing" first; one of a step that is saved again stands aside as
+// Life. Written as "checkpoint-<step>.partial", read back and verified, by each writer what it
+// wrote and while it goes on writing, synced, then renamed by the committing process, and its
+// parent synced: a folder without the ending is whole. Removed by renaming to
+// "checkpoint-<step>.removing" first; one of a step that is saved again stands aside as
 // "checkpoint-<step>.replaced" while the new one takes its name. Whatever dies in between, the next
 // start finds only whole ones, and clears away the rest. Everything goes through an IoEngine and
 // its FileSystem, so that it is tested on a disk that loses power at every operation.
@@ -52,7 +53,8 @@ inline constexpr std::uint64_t checkpoint_alignment = 4096;
 // more: to be known before the run.
 std::uint64_t checkpoint_bytes(std::span<const StateVector> vectors,
                                std::uint64_t alignment = checkpoint_alignment);
-// Host memory that commit(), and each read() and verify() under way, have for transfers.
+// Host memory that each writer until it has committed, and each read() and verify() under way, have
+// for reading.
 inline constexpr std::uint64_t checkpoint_read_memory_bytes = 32ull << 20;
 
 // Where the run stood: what it needs to go on beside the vectors.
@@ -82,6 +84,7 @@ struct StatePiece {
   int vector = 0;  // index
   std::int64_t first = 0, count = 0;
   std::uint64_t checksum = 0;
+  bool is_read_back = false;  // its writer has seen it come back from the drive as it was written
 };
 
 // Writes a checkpoint. Several processes may each have a writer of one folder on a file system they
@@ -97,7 +100,8 @@ class CheckpointWriter {
   static std::unique_ptr<CheckpointWriter> open(IoEngine& engine, const std::string& directory,
                                                 std::int64_t step, std::vector<StateVector> vectors,
                                                 bool creates);
-  virtual ~CheckpointWriter() = default;  // without commit() by the creator: removes what is there
+  // Waits for transfers under way; without commit() by the creator: removes what is there.
+  virtual ~CheckpointWriter() = default;
 
   // Bytes and alignment that the memory given to write() must have: bytes past the piece's own, up
   // to the alignment, are overwritten with zeros by the writer when the piece ends its vector.
@@ -105,15 +109,18 @@ class CheckpointWriter {
   // Starts writing a piece: `first` is a multiple of norm_chunk_elements, and so is its end unless
   // it is the vector's. `memory` holds its bytes (room up to the alignment where it ends the
   // vector), stays alive until completion, and is hashed on the calling thread. Any pieces may be
-  // written at the same time, by any writers: those of q8, which may share an aligned block with
-  // their neighbours, go through the page cache, all others directly to the drive.
+  // written at the same time, by any writers: those of q8 that may share a block with
+  // their neighbours go through the page cache, all others directly to the drive. Those come back
+  // while others are written: read from the drive, at the least priority, on a thread of the
+  // writer's own, and compared with what was hashed.
   virtual void write(int vector, std::int64_t first, std::int64_t count,
                      std::span<std::byte> memory, IoCompletion& completion) = 0;
-  // Waits for the writes, syncs the files, returns what this writer wrote; nothing may be written
-  // afterwards. Throws the first failure.
+  // Waits for the writes and for what comes back, syncs the files, returns what this writer wrote;
+  // nothing may be written afterwards. Throws the first failure: also that a piece is not on the
+  // drive as it was written.
   virtual std::vector<StatePiece> finish() = 0;
   // By the creator, after finish(), with the pieces of all writers, its own included: checks that
-  // they cover every vector exactly, reads all back from the drive and verifies, writes
+  // they cover every vector exactly, reads back and verifies what no writer has, writes
   // checkpoint.json, syncs and renames. A checkpoint of the same step is replaced. Throws; then
   // there is no new checkpoint, and what stood before stands; but where the drive goes away for
   // good after the rename, the new one may be there, whole.

@@ -21,16 +21,17 @@
 #include <vector>
 
 #include "strata/core/tensor_view.hpp"
+#include "strata/device/device.hpp"
 
 namespace strata {
-
-class Stream;
 
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int world() const = 0;
+  // Of its collectives: on_return, whatever the stream; or on_stream, in its order.
+  virtual Completion completion() const { return Completion::on_return; }
   // `gathered` has world x shard.count() elements of any dtype; `shard` may be its own part of it.
   virtual void all_gather(TensorView shard, TensorView gathered, Stream&) = 0;
   // `shard` = sum over ranks of their `full` at this rank's part, which it may be. f32, f64 or

@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace strata {
 
@@ -20,16 +22,19 @@ namespace strata {
 // them. Freed by its destructor. Movable.
 class Slab {
  public:
+  // Gives the memory back. Must not throw.
+  using Release = std::function<void(std::byte*, std::uint64_t)>;
+
   Slab() = default;
-  Slab(std::byte* data, std::uint64_t bytes, void (*release)(std::byte*, std::uint64_t) noexcept)
-      : data_(data), bytes_(bytes), release_(release) {}
+  Slab(std::byte* data, std::uint64_t bytes, Release release)
+      : data_(data), bytes_(bytes), release_(std::move(release)) {}
   Slab(Slab&& other) noexcept { swap(other); }
   Slab& operator=(Slab&& other) noexcept {
     swap(other);
     return *this;
   }
   ~Slab() {
-    if (release_ != nullptr) release_(data_, bytes_);
+    if (release_) release_(data_, bytes_);
   }
 
   std::byte* data() const { return data_; }
@@ -43,17 +48,26 @@ class Slab {
   }
   std::byte* data_ = nullptr;
   std::uint64_t bytes_ = 0;
-  void (*release_)(std::byte*, std::uint64_t) noexcept = nullptr;
+  Release release_;
 };
 
 enum class CopyKind : std::uint8_t { host_to_device, device_to_host, device_to_device };
 
-// A point on a stream. On the host device it is complete once recorded.
+// When work that was given to a stream is complete.
+enum class Completion : std::uint8_t {
+  on_return,  // when the call returns: it ran on the calling thread
+  on_stream,  // later, in the stream's order
+};
+
+// A point on a stream, the one of its last record(). On the host device it is complete once
+// recorded.
 class Event {
  public:
   virtual ~Event() = default;
   virtual void synchronize() = 0;  // Blocks the calling thread until the point is reached. Throws
                                    // if the work failed.
+  // When the point was reached, on the clock of now_ns(). Asked after synchronize().
+  virtual std::int64_t time_ns() = 0;
 };
 
 // An in-order queue of device work. On the host device, work runs on the calling thread and is
@@ -62,8 +76,12 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual void record(Event& event) = 0;
-  virtual void wait(Event& event) = 0;  // Later work on this stream starts after `event`.
+  // Later work on this stream starts after the point where `event` was recorded last. The calling
+  // thread goes on at once.
+  virtual void wait(Event& event) = 0;
   virtual void synchronize() = 0;
+  // What the back end's kernels are launched on (a cudaStream_t); null on the host device.
+  virtual void* native() const { return nullptr; }
 };
 
 struct DeviceInfo {
@@ -76,15 +94,26 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
+  virtual Completion completion() const { return Completion::on_return; }
+  // The calling thread is about to give work to this device's streams.
+  virtual void use_on_this_thread() {}
+  // For a profiler: what the calling thread issues until end_range() belongs to `name`.
+  virtual void begin_range(const char* /*name*/) {}
+  virtual void end_range() {}
   virtual std::unique_ptr<Stream> make_stream(std::string_view name) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   virtual Slab allocate(std::uint64_t bytes) = 0;  // Device memory. Throws OutOfMemory.
   virtual Slab allocate_pinned(
       std::uint64_t bytes) = 0;  // Host memory the device copies from at full speed.
+  // Both ends stay as they are until it is complete. Host memory that is not pinned is copied
+  // through a buffer of the device's: slowly from the device, whose work it then waits for.
   virtual void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
                     Stream& stream) = 0;
-  // Sets bytes of device memory to zero.
-  virtual void zero(std::byte* target, std::uint64_t bytes, Stream& stream) = 0;
+  // Sets bytes of device or pinned memory.
+  virtual void fill(std::byte* target, std::uint64_t bytes, std::byte value, Stream& stream) = 0;
+  void zero(std::byte* target, std::uint64_t bytes, Stream& stream) {
+    fill(target, bytes, std::byte{0}, stream);
+  }
 };
 
 // The host standing in for an accelerator: "device" memory is RAM of a bounded size and links can
@@ -97,12 +126,21 @@ struct HostDeviceOptions {
 std::unique_ptr<Device> make_host_device(const HostDeviceOptions& options);
 
 // A device without bytes: its memory has addresses that nothing may touch, copies and streams do
-// nothing. Work that runs over it with make_meta_kernels() is recorded, not done. Throws OutOfMemory
-// when the process may reserve no more addresses.
+// nothing. Work that runs over it with make_meta_kernels() is recorded, not done. Throws
+// OutOfMemory when the process may reserve no more addresses.
 std::unique_ptr<Device> make_meta_device();
 
-// CUDA devices of this machine; 0 in a build without CUDA or on a machine without a driver.
+// CUDA devices of this machine; 0 in a build without CUDA or on a machine without a driver. What
+// else is known of them: cuda_devices.hpp.
 int num_cuda_devices();
-std::unique_ptr<Device> make_cuda_device(int ordinal);  // Throws ConfigError when there is none.
+
+struct CudaDeviceOptions {
+  std::vector<int> peers = {};  // whose memory this one may reach, where the link between allows it
+  // Called on pinned memory before anybody has touched it: the place to put it near the device.
+  // Must not throw.
+  std::function<void(std::span<std::byte>)> place_pinned = {};
+};
+std::unique_ptr<Device> make_cuda_device(
+    int ordinal, const CudaDeviceOptions& options = {});  // Throws ConfigError when there is none.
 
 }  // namespace strata

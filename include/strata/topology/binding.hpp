@@ -2,8 +2,9 @@
 // Which cores the threads of each rank run on. A rank's cores lie on as few NUMA nodes as the
 // machine allows, so that the memory its threads touch first is near them; ranks share fairly. A
 // pool's threads are placed by node, not core by core: within a node the system balances them. Pure
-// but for bind_current_thread().
+// but for bind_current_thread() and place_memory_on_node().
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,5 +55,9 @@ std::string format_cores(std::span<const int> cores);
 
 // Through hwloc. Returns why it was refused; empty: done.
 std::string bind_current_thread(std::span<const int> cores);
+
+// Through hwloc. Pages that nobody has touched yet come from the NUMA node with this id while it
+// has any, then from others. Returns why that was refused; empty: done.
+std::string place_memory_on_node(std::span<std::byte> memory, int node);
 
 }  // namespace strata

@@ -17,8 +17,6 @@ struct CheckpointDemand {
   std::uint64_t bytes = 0, bytes_kept = 0;  // bytes_kept 0: no limit is set
 };
 CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& run);
-// Throws ConfigError when the output folder's disk cannot take the first one.
-void check_checkpoint_space(const RunConfig& config, const PlannedRun& run);
 
 // The checkpoint that a run goes on from; null: it starts from the beginning. Throws ConfigError
 // when the one that is named is not there or is of weights alone, and when the output folder has

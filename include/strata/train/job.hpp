@@ -31,6 +31,8 @@ class Job {
 
   int world() const { return launch_.num_processes * ranks_per_process_; }
   bool leads() const { return launch_.process == 0; }  // rank 0 is a thread of this process
+  // What a host's processes share is taken and checked by one of them.
+  bool is_first_on_host() const { return launch_.local_process == 0; }
   int num_host_ranks() const { return launch_.num_local_processes * ranks_per_process_; }
   std::span<RankLinks> ranks() { return ranks_; }
   RankPlace place(int thread) const;  // of the ranks of this process
@@ -40,6 +42,8 @@ class Job {
   // The least that any process gives: plans of all ranks must be made with the same limits. Every
   // process must call it.
   TierLimits agree(const TierLimits& limits);
+  // Gives every process's text, by process. Every process must call it.
+  std::vector<std::string> exchange(const std::string& own);
   // Throws Error unless all processes say the same of `what`. Every process must call it.
   void check_alike(const std::string& what, const std::string& own);
   // Calls `work`; what it throws is told to the other processes, which end with it.

@@ -42,6 +42,8 @@ struct PlannedRun {
   Plan plan;
 };
 
+// Whether any of its state lives on nvme.
+bool uses_drives(const RunConfig& config, Purpose purpose);
 // What each rank of a run may have of this machine, of which `num_host_ranks` share RAM and drives.
 // Throws ConfigError when the drives cannot serve.
 TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,

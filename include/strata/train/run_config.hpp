@@ -50,6 +50,7 @@ struct OffloadConfig {
   int io_queue_depth = 32;
   double io_stall_seconds = 30;
   bool verify_nvme = false;
+  bool versioned = false;  // every step durable: master and moments in a versioned store
 };
 
 struct RunConfig {
@@ -89,6 +90,7 @@ struct RunConfig {
   // "": from the beginning; "true": the newest of output_dir, if there is one; else a path.
   std::string resume_from_checkpoint;
   double max_hours = 0;                             // 0: no limit
+  double grace_period = 0;  // seconds from the stop signal to the kill; 0: not known
   std::optional<std::filesystem::path> export_dir;  // default output_dir/export
   std::optional<DType> export_dtype;  // bf16, or f32: the master weights; default: the weights'
   NonFinitePolicy non_finite = NonFinitePolicy::stop;

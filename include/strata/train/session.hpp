@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -21,6 +22,7 @@
 #include "strata/memory/tier_memory.hpp"
 #include "strata/runtime/executor.hpp"
 #include "strata/runtime/state_access.hpp"
+#include "strata/train/durable_state.hpp"
 #include "strata/train/planned_run.hpp"
 
 namespace strata {
@@ -45,8 +47,10 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
 using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
 // The host standing in for a GPU.
 std::unique_ptr<Device> make_run_device(const Plan& plan);
-// Throws OutOfMemory when the available RAM does not hold both memory tiers of that many ranks.
-void check_host_memory(const Plan& plan, int num_host_ranks, std::uint64_t available);
+// Throws OutOfMemory when the available RAM does not hold both memory tiers of that many ranks, and
+// the buffers that each has beside them while it loads or saves.
+void check_host_memory(const Plan& plan, std::uint64_t buffer_bytes, int num_host_ranks,
+                       std::uint64_t available);
 
 // Gives every caller, on any thread, the one engine that `make` makes.
 EngineFactory shared_engine(const EngineFactory& make);
@@ -57,9 +61,12 @@ struct SessionOptions {
   DeviceFactory make_device = make_run_device;
   RankLinks* links = nullptr;  // to the other ranks; outlive the session. Null: there are none
   std::string resume = {};     // the checkpoint that the state comes from; empty: the model folder
+  // Of a run with a versioned state, or that goes on from one; outlives the session. Null: neither.
+  const ResumePoint* point = nullptr;
 };
 
 class CheckpointSink;
+class DurableRun;
 
 class Session {
  public:
@@ -108,6 +115,15 @@ class Session {
   // Writes a Hugging Face folder of the current weights. Drains the executor. Every rank must call
   // it; the first writes.
   void export_to(const std::filesystem::path& target);
+  // Of a run with a versioned state; else they do nothing. Every rank must call them.
+  // Before the first step: where the run stands, and the micro-batches of a step on all ranks. What
+  // was loaded is committed, and is the state of the output folder's run from then on.
+  void begin_durable(const RunNote& note, std::int64_t micro_batches_per_step);
+  // The last committed step on this rank; the executor is drained.
+  std::optional<std::int64_t> durable_step() const;
+  // The run is done: whatever state the output folder's stores hold is removed with the session.
+  void end_durable();
+
   // What the run has touched of each tier so far, against the plan; without a tier that cannot be
   // looked at. The most of any rank: every rank must call it.
   std::vector<TierPeak> peaks();
@@ -115,6 +131,10 @@ class Session {
   std::vector<std::string> notes() const;
 
  private:
+  void open_store();
+  std::unique_ptr<ShardStore> open_versioned(std::vector<StoreTile> tiles);
+  void load(const SessionOptions& options);
+  Communicator* control() const { return links_ == nullptr ? nullptr : links_->control.get(); }
   std::span<std::byte> host_memory() const;
   void gather_bytes(std::span<std::byte> own, std::span<std::byte> all);
   void add_over_ranks(std::span<float> values);
@@ -125,7 +145,9 @@ class Session {
   std::unique_ptr<Device> device_;
   RankLinks* links_;
   const EngineFactory make_engine_;
-  std::shared_ptr<IoEngine> engine_;  // null until somebody needs one
+  const ResumePoint* point_;
+  std::shared_ptr<IoEngine> engine_;     // null until somebody needs one
+  std::unique_ptr<DurableRun> durable_;  // null: the state has no versions
   std::unique_ptr<ShardStore> store_;
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;

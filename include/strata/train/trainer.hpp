@@ -12,6 +12,7 @@
 #include "strata/telemetry/roofline.hpp"
 #include "strata/telemetry/trace.hpp"
 #include "strata/train/checkpoints.hpp"
+#include "strata/train/grace_period.hpp"
 #include "strata/train/session.hpp"
 
 namespace strata {
@@ -28,6 +29,7 @@ struct TrainOutcome {
   bool stopped = false;      // by request or by max_hours, before the last step
   bool out_of_time = false;  // by max_hours
   std::string checkpoint;    // the last one of this run; empty: none
+  std::optional<std::int64_t> durable_step;  // offload.versioned: what the stores stand at
   double seconds = 0;
   Roofline roofline;  // of the steps after the first two
 };
@@ -87,6 +89,7 @@ class Trainer {
   bool is_save_due(std::int64_t step, bool is_asked_for);
   void save_state(bool is_last, TrainOutcome& outcome);
   void save_at_end(TrainOutcome& outcome);
+  void warn_of_stop();
   StepReport report(const Slot& slot, const StepResult& result, double seconds) const;
   void finish(StepRecorder& recorder, TrainOutcome& outcome);
   void show(const StepReport& line);
@@ -108,6 +111,8 @@ class Trainer {
   std::int64_t first_step_ = 0, first_index_ = 0, updates_applied_ = 0, skipped_steps_ = 0;
   std::int64_t began_ns_ = 0;
   bool save_asked_ = false;  // before the step that is to be saved
+  StopTime slowest_ = {};    // step, after the first two, and save so far
+  bool stop_warned_ = false;
 };
 
 }  // namespace strata

@@ -1,14 +1,9 @@
-#include <fmt/format.h>
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <thread>
 
-#include "strata/core/bytes.hpp"
+#include "device/host_memory.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 #include "strata/device/device.hpp"
@@ -16,39 +11,20 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t huge_page = 2 * MiB;
-
-void unmap(std::byte* data, std::uint64_t bytes) noexcept { ::munmap(data, bytes); }
-
-// Anonymous memory whose start is a multiple of 2 MiB, on huge pages where the system grants them:
-// contiguous pages triple the rate of direct I/O (docs/design/memory.md).
-Slab map_slab(std::uint64_t bytes, std::string_view what) {
-  if (bytes == 0) return {};
-  const std::uint64_t size = align_up(bytes, 4096);
-  const std::uint64_t reserve = size + huge_page;
-  void* raw = ::mmap(nullptr, reserve, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (raw == MAP_FAILED) throw OutOfMemory(what, bytes, 0, std::strerror(errno));
-  auto* begin = static_cast<std::byte*>(raw);
-  auto* aligned =
-      reinterpret_cast<std::byte*>(align_up(reinterpret_cast<std::uintptr_t>(begin), huge_page));
-  const auto head = static_cast<std::uint64_t>(aligned - begin);
-  if (head > 0) ::munmap(begin, head);
-  const std::uint64_t tail = reserve - head - size;
-  if (tail > 0) ::munmap(aligned + size, tail);
-  ::madvise(aligned, size, MADV_HUGEPAGE);  // Advice only: refusal costs speed, not correctness.
-  return {aligned, size, unmap};
-}
-
 class HostEvent final : public Event {
  public:
   void synchronize() override {}
+  std::int64_t time_ns() override { return reached_ns_; }
+  void reach() { reached_ns_ = now_ns(); }
+
+ private:
+  std::int64_t reached_ns_ = 0;
 };
 
 // Work on the host runs on the calling lane's thread and is complete on return.
 class HostStream final : public Stream {
  public:
-  void record(Event&) override {}
+  void record(Event& event) override { static_cast<HostEvent&>(event).reach(); }
   void wait(Event&) override {}
   void synchronize() override {}
 };
@@ -67,9 +43,9 @@ class HostDevice final : public Device {
     const std::uint64_t free = options_.memory_bytes - allocated_;
     if (bytes > free) throw OutOfMemory("the host device", bytes, free);
     allocated_ += bytes;
-    return map_slab(bytes, "the host device's memory");
+    return map_host_memory(bytes, "the host device's memory");
   }
-  Slab allocate_pinned(std::uint64_t bytes) override { return map_slab(bytes, "host memory"); }
+  Slab allocate_pinned(std::uint64_t bytes) override { return map_host_memory(bytes, "host memory"); }
 
   void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
             Stream&) override {
@@ -78,8 +54,8 @@ class HostDevice final : public Device {
     wait_until(end);
   }
 
-  void zero(std::byte* target, std::uint64_t bytes, Stream&) override {
-    std::memset(target, 0, bytes);
+  void fill(std::byte* target, std::uint64_t bytes, std::byte value, Stream&) override {
+    std::memset(target, std::to_integer<int>(value), bytes);
   }
 
  private:

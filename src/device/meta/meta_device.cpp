@@ -24,6 +24,7 @@ Slab reserve(std::uint64_t bytes) {
 class MetaEvent final : public Event {
  public:
   void synchronize() override {}
+  std::int64_t time_ns() override { return 0; }
 };
 
 class MetaStream final : public Stream {
@@ -43,7 +44,7 @@ class MetaDevice final : public Device {
   Slab allocate(std::uint64_t bytes) override { return reserve(bytes); }
   Slab allocate_pinned(std::uint64_t bytes) override { return reserve(bytes); }
   void copy(std::byte*, const std::byte*, std::uint64_t, CopyKind, Stream&) override {}
-  void zero(std::byte*, std::uint64_t, Stream&) override {}
+  void fill(std::byte*, std::uint64_t, std::byte, Stream&) override {}
 };
 
 }  // namespace

@@ -117,12 +117,6 @@ void expect_close(const Tensor& actual, const Tensor& expected, double tolerance
   }
 }
 
-std::vector<Implementation> implementations() {
-  return {{"ref", [] { return make_ref_kernels(); }},
-          {"cpu1", [] { return make_cpu_kernels({.num_threads = 1}); }},
-          {"cpu3", [] { return make_cpu_kernels({.num_threads = 3}); }}};
-}
-
 std::string case_name(const ::testing::TestParamInfo<std::tuple<Implementation, DType>>& info) {
   return std::get<0>(info.param).name + "_" + std::string(dtype_name(std::get<1>(info.param)));
 }

@@ -65,6 +65,7 @@ struct Implementation {
   std::string name;
   std::function<std::unique_ptr<Kernels>()> make;
 };
+// Which those are depends on the executable: implementations.cpp, simt/emulated_implementations.cpp.
 std::vector<Implementation> implementations();
 
 // One implementation with one storage type, held against `ref` in f64.

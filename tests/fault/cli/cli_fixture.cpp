@@ -64,7 +64,8 @@ std::vector<std::string> CliTest::names_in(const std::string& folder) const {
   std::vector<std::string> names;
   if (!fs::exists(path(folder))) return names;
   for (const auto& entry : fs::directory_iterator(path(folder)))
-    if (entry.path().filename() != ".strata-lock") names.push_back(entry.path().filename());
+    if (!entry.path().filename().string().starts_with(".strata-"))
+      names.push_back(entry.path().filename());
   std::ranges::sort(names);
   return names;
 }

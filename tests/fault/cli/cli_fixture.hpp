@@ -21,7 +21,7 @@ class CliTest : public testing::Test {
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string text(const std::string& name) const;
   void write(const std::string& name, const std::string& bytes) const;
-  // But for the lock of the run that owned the folder last.
+  // But for what tells of the run that owns the folder, or was killed when it did.
   std::vector<std::string> names_in(const std::string& folder) const;
   // Replaces one byte in the middle of a file by another.
   void damage(const std::string& name) const;

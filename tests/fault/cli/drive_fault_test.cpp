@@ -134,7 +134,7 @@ TEST_F(CliDriveFault, GivesUpADriveThatAnswersNoMore) {
     drive.thaw();
     const ProcessResult result = process->wait();
     EXPECT_EQ(result.exit_code, exit_drive_stalled) << engine;
-    EXPECT_THAT(result.err, AllOf(HasSubstr("warning: a drive of offload.nvme_paths"),
+    EXPECT_THAT(result.err, AllOf(HasSubstr("warning: the drive of "),
                                   HasSubstr("given nothing back for"), HasSubstr("tiles")));
     fs::remove_all(path("out"));
   }

@@ -13,6 +13,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 class CliFault : public CliOnDrive {
@@ -61,16 +62,40 @@ TEST_F(CliFault, ReclaimsWhatAKilledRunLeft) {
   EXPECT_THAT(names_in("nvme"), IsEmpty());
 }
 
-TEST_F(CliFault, SharesADriveWithAnotherRun) {
+TEST_F(CliFault, RefusesADriveThatAnotherRunHas) {
   Process first(path(""), endless());
   ASSERT_TRUE(first.wait_for_output("step 1/")) << first.err();
+  const auto names_the_first =
+      AllOf(HasSubstr(path("nvme").string() + " is in use by another run (process " +
+                      std::to_string(first.id()) + " on host "),
+            HasSubstr(" since 2"), HasSubstr("offload.nvme_paths"));
   const ProcessResult second = run(train({"output_dir=" + path("second").string()}));
-  EXPECT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_EQ(second.out.find("scratch files of dead runs"), std::string::npos);
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, names_the_first);
+  const ProcessResult evaluation = run({"eval", path("run.yaml"), "offload.weights={nvme: 1}"});
+  EXPECT_EQ(evaluation.exit_code, 2);
+  EXPECT_THAT(evaluation.err, names_the_first);
+  // What needs no drive is let in.
+  EXPECT_EQ(run({"eval", path("run.yaml"), "offload.weights={cpu: 1}"}).exit_code, 0);
   EXPECT_THAT(names_in("nvme"), SizeIs(1));
   first.kill(SIGTERM);
   EXPECT_EQ(first.wait().exit_code, 128 + SIGTERM);
-  EXPECT_THAT(names_in("nvme"), IsEmpty());
+  EXPECT_TRUE(fs::is_empty(path("nvme")));
+}
+
+TEST_F(CliFault, MeasuresNoDriveThatARunHas) {
+  Process first(path(""), endless());
+  ASSERT_TRUE(first.wait_for_output("step 1/")) << first.err();
+  const ProcessResult bench = run({"bench", "nvme", "--path", path("nvme"), "--size", "1MiB",
+                                   "--buffer", "8MiB", "--block", "64KiB", "--depth", "2"});
+  EXPECT_EQ(bench.exit_code, 2);
+  EXPECT_THAT(bench.err, AllOf(HasSubstr("process " + std::to_string(first.id())),
+                               HasSubstr("a benchmark now would disturb it")));
+  const ProcessResult doctor = run({"doctor", "--path", path("nvme")});
+  EXPECT_THAT(doctor.out, HasSubstr("in use by a run (process " + std::to_string(first.id())));
+  first.kill(SIGKILL);
+  first.wait();
+  EXPECT_THAT(run({"doctor", "--path", path("nvme")}).out, Not(HasSubstr("in use by a run")));
 }
 
 TEST_F(CliFault, GivesTheSameModelWithoutLockedMemory) {

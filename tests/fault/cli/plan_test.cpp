@@ -64,8 +64,14 @@ TEST_F(CliPlan, PredictsARunOnAMachineThatIsNotHere) {
        {"fits     yes, on ", "tokens/s", "MFU", "bound    by ", "where it lives", "  loading",
         "  training", "  saving", "left of the limit", "where a step's ", "  compute", "busy",
         "achieved", "written per step", "training without pause", "of weights, masters and moments",
-        "what would help"})
+        "\nstop     ", "what would help"})
     EXPECT_THAT(result.out, HasSubstr(part));
+}
+
+TEST_F(CliPlan, SaysWhetherAStopFitsInTheGracePeriod) {
+  EXPECT_THAT(plan().out, HasSubstr("to end a step, "));
+  EXPECT_THAT(plan({"grace_period=3600"}).out, HasSubstr("; fits in grace_period: 3600"));
+  EXPECT_THAT(plan({"grace_period=1e-6"}).out, HasSubstr("; does NOT fit in grace_period: 1e-06"));
 }
 
 TEST_F(CliPlan, SaysTheSameEachTime) { EXPECT_EQ(plan().out, plan().out); }

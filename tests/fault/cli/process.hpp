@@ -32,6 +32,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t id() const { return id_; }  // -1: it has ended
   void kill(int signal) const;
   void limit(int resource, rlim_t value) const;  // from now on
   std::string out() const;                       // so far

@@ -174,8 +174,9 @@ TEST_F(CliRefusal, FindsTooLittleRoomForTheExportBeforeTraining) {
   arguments.insert(arguments.begin(), path("full"));
   const ProcessResult result =
       run_with_mounts("mount -t tmpfs -o size=64k none \"$1\"\nshift\nexec \"$@\"", arguments);
-  EXPECT_EQ(result.exit_code, exit_failure);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write a model folder"), HasSubstr("are free")));
+  EXPECT_EQ(result.exit_code, exit_usage);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("for the export in " + path("full").string()),
+                                HasSubstr("are free")));
   EXPECT_EQ(result.out.find("step 1/"), std::string::npos);
   expect_no_trace();
 }

@@ -257,6 +257,7 @@ TEST(StateCheckpointCommit, NamesAPieceThatDoesNotFit) {
 TEST(StateCheckpointCommit, FindsWhatDoesNotComeBackAsWritten) {
   EXPECT_THAT(refusal_of([](std::vector<StatePiece> pieces) {
                 pieces[0].checksum ^= 1;
+                pieces[0].is_read_back = false;
                 return pieces;
               }),
               AllOf(HasSubstr("checkpoint-1 was not saved"),

@@ -103,9 +103,9 @@ TEST_F(InspectStore, GoesOnWithWhatIsLeftOfADamagedStore) {
 
 TEST_F(InspectStore, TellsOfDamageInTheSmallFiles) {
   make_committed();
-  flip(path_ + "/manifest", 20);
+  flip(path_ + "/manifest.0", 20);
   EXPECT_THAT(inspect_store(path_, Verify::off),
-              AllOf(HasSubstr("FAILED   " + path_ + "/manifest"), HasSubstr("moment1")));
+              AllOf(HasSubstr("FAILED   " + path_ + "/manifest.0"), HasSubstr("moment1")));
   flip(path_ + "/store.json", 30);
   EXPECT_THAT(inspect_store(path_, Verify::off), HasSubstr("FAILED   " + path_ + "/store.json"));
   fs::remove(path_ + "/store.json");

@@ -168,8 +168,8 @@ TEST_F(VersionedStore, RefusesAPartOfAnotherStore) {
 
 TEST_F(VersionedStore, NamesEachFileThatIsMissing) {
   make_committed();
-  for (const char* path : {"/a/run/store.json", "/a/run/manifest", "/b/run/store.json",
-                           "/a/run/tiles", "/b/run/tiles"}) {
+  for (const char* path : {"/a/run/store.json", "/a/run/manifest.0", "/a/run/manifest.1",
+                           "/b/run/store.json", "/a/run/tiles", "/b/run/tiles"}) {
     files().rename(path, std::string(path) + ".away");
     EXPECT_THAT(error_of([&] { open(); }), AnyOf(HasSubstr(path), HasSubstr("has no store.json")));
     files().rename(std::string(path) + ".away", path);
@@ -179,7 +179,8 @@ TEST_F(VersionedStore, NamesEachFileThatIsMissing) {
 
 TEST_F(VersionedStore, FindsAByteFlippedAnywhereInItsSmallFiles) {
   make_committed();
-  for (const std::string path : {"/a/run/store.json", "/b/run/store.json", "/a/run/manifest"}) {
+  for (const std::string path :
+       {"/a/run/store.json", "/b/run/store.json", "/a/run/manifest.0", "/a/run/manifest.1"}) {
     const auto bytes = files().file_bytes(path);
     for (std::uint64_t at = 0; at < bytes; at += static_cast<std::uint64_t>(rounds(1, 13))) {
       change(path, at);
@@ -192,7 +193,8 @@ TEST_F(VersionedStore, FindsAByteFlippedAnywhereInItsSmallFiles) {
 
 TEST_F(VersionedStore, FindsSmallFilesThatWereCutShort) {
   make_committed();
-  for (const std::string path : {"/a/run/store.json", "/b/run/store.json", "/a/run/manifest"}) {
+  for (const std::string path :
+       {"/a/run/store.json", "/b/run/store.json", "/a/run/manifest.0", "/a/run/manifest.1"}) {
     const auto whole = files().read_file(path, 1 << 20);
     for (std::size_t bytes = 0; bytes < whole.size();
          bytes += static_cast<std::size_t>(rounds(3, 29))) {

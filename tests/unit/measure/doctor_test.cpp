@@ -35,6 +35,13 @@ TEST(Doctor, FindsNothingWrongWithAHealthyMachine) {
   }
 }
 
+TEST(Doctor, TellsWhoHasADrive) {
+  DoctorFacts facts = healthy_machine();
+  facts.drives.at(0).user = "process 7 on host a since yesterday";
+  expect(line(facts, "drive /data"), Health::degraded,
+         "in use by a run (process 7 on host a since yesterday)");
+}
+
 TEST(Doctor, NamesWhatAnOldKernelLacks) {
   DoctorFacts facts = healthy_machine();
   EXPECT_THAT(line(facts, "kernel").facts, HasSubstr("Linux 6.8.0"));

@@ -54,6 +54,13 @@ inline Topology healthy_topology() {
   return topology;
 }
 
+inline CudaInventory healthy_cuda() {
+  CudaInventory cuda;
+  cuda.driver_version = cuda.runtime_version = "13.0";
+  cuda.devices = {{0, "NVIDIA H100 80GB HBM3", "0000:41:00.0", 9, 0, 132, 3, 80 * GiB, 0, {}}};
+  return cuda;
+}
+
 inline DoctorFacts healthy_machine() {
   DoctorFacts facts;
   facts.host = healthy_host();
@@ -61,6 +68,7 @@ inline DoctorFacts healthy_machine() {
   facts.uring.description = "depth 32";
   facts.gpus.driver_version = "570.86.15";
   facts.gpus.gpus = {{"0000:41:00.0", "NVIDIA H100 80GB HBM3", "nvidia", 0, "32.0 GT/s PCIe x16"}};
+  facts.cuda = healthy_cuda();
   facts.num_usable_gpus = 1;
   facts.drives = {healthy_directory("/data", "nvme0n1"), healthy_directory("/more", "nvme1n1")};
   facts.output = healthy_directory("/out", "nvme2n1");

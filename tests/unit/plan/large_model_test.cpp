@@ -95,6 +95,12 @@ TEST(PlanOf70B, VerifiesWithStatesOnNvmeAndSmallTiles) {
   plan_and_verify({}, states_on(Tier::nvme));
 }
 
+TEST(PlanOf70B, VerifiesWithSavesAndCommits) {
+  Policy policy = states_on(Tier::nvme);
+  policy.background_saves = policy.versioned_state = true;
+  plan_and_verify({}, policy);
+}
+
 TEST(PlanOf70B, VerifiesWithAccumulation) {
   plan_and_verify({.micro_batches = 8, .tile_elements = 16 << 20}, states_on(Tier::host));
 }

@@ -142,6 +142,46 @@ TEST(SavingSchedules, AddNoMovementWhereTheStateIsOnTheCpuOrOnNvme) {
     }
 }
 
+int num_ops(const Plan& plan, std::string_view schedule, OpKind kind) {
+  return static_cast<int>(ops_of(plan, schedule, kind).size());
+}
+
+// And nothing comes down but what lives on the device.
+TEST(SavingSchedules, ReadNothingTwice) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Program program = random_program(seed);
+    const Plan plan = make_plan(program, roomy_limits(), random_saving(seed));
+    EXPECT_EQ(num_ops(plan, "train_save", OpKind::read), num_ops(plan, "train", OpKind::read));
+    std::set<Tile> on_device;
+    for (const auto& shard : program.shards)
+      for (int tile = 0; tile < static_cast<int>(plan.homes[shard.id.index()].size()); ++tile)
+        if (is_state(shard.role) || shard.role == Role::weight)
+          if (plan.homes[shard.id.index()][static_cast<std::size_t>(tile)].tier == Tier::device)
+            on_device.insert({shard.id, tile});
+    const int more =
+        num_ops(plan, "train_save", OpKind::copy) - num_ops(plan, "train", OpKind::copy);
+    EXPECT_LE(more, static_cast<int>(on_device.size())) << "seed " << seed;
+  }
+}
+
+// The accelerator waits for nothing else.
+TEST(SavingSchedules, SaveWhatIsOnTheDeviceFirst) {
+  const Program program = make_toy_program({});
+  Policy policy = all_on(Tier::host);
+  for (const Role role : {Role::master, Role::moment1, Role::moment2})
+    policy.fractions[static_cast<std::size_t>(role)] = {0.5, 0.5, 0};
+  policy.background_saves = true;
+  const Plan plan = make_plan(program, roomy_limits(), policy);
+  std::vector<Tier> homes;
+  for (const Op* op : ops_of(plan, "train_save", OpKind::save)) {
+    const TileRef& what = op->operands[0].what;
+    homes.push_back(plan.homes[what.shard.index()][static_cast<std::size_t>(what.tile)].tier);
+  }
+  EXPECT_EQ(homes.front(), Tier::device);
+  EXPECT_EQ(homes.back(), Tier::host);
+  EXPECT_TRUE(std::ranges::is_sorted(homes));
+}
+
 // Host tiles at once, NVMe tiles with their updates.
 TEST(SavingSchedules, BeginWithWhatIsNotOnNvme) {
   const Program program = make_toy_program({});

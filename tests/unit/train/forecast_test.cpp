@@ -9,6 +9,7 @@
 
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
+#include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -243,6 +244,20 @@ TEST(Improvements, NameWhatElseAChangeTakesToFit) {
     is_repaired = is_repaired || neighbour.name.find(", with ") != std::string::npos;
   }
   EXPECT_TRUE(is_repaired);
+}
+
+TEST(RunFacts, CountWhatAResumeReadsAheadWhereThereMayBeOne) {
+  RunConfig config = tiny();
+  const auto load_bytes = [&] {
+    return run_facts(config, plan_run(config, workstation()), 1).load_bytes;
+  };
+  const std::uint64_t may_be = load_bytes();
+  EXPECT_GT(may_be, 3 * checkpoint_read_memory_bytes);
+  config.save_strategy = SaveStrategy::no;
+  const std::uint64_t never = load_bytes();
+  EXPECT_LT(never, checkpoint_read_memory_bytes);
+  config.resume_from_checkpoint = "elsewhere";
+  EXPECT_EQ(load_bytes(), may_be);
 }
 
 TEST(NearestFit, FindsNoneWhereThereIsNone) {

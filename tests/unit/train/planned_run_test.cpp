@@ -117,6 +117,13 @@ TEST(Session, RefusesARunOfSeveralRanks) {
   EXPECT_THROW(Session(config, plan_run(config, Purpose::train)), ConfigError);
 }
 
+TEST(HostMemory, HoldsTheTiersOfAllRanksAndTheirBuffers) {
+  Plan plan;
+  plan.tier_bytes = {1000, 2000, 5000};
+  EXPECT_NO_THROW(check_host_memory(plan, 500, 3, 3 * 3500));
+  EXPECT_THROW(check_host_memory(plan, 500, 3, 3 * 3500 - 1), OutOfMemory);
+}
+
 TEST(OptimizerConfig, TakesSgdsMomentumAndTheBetasOfTheOthers) {
   RunConfig config;
   EXPECT_EQ(optimizer_config(config).beta1, 0.9);

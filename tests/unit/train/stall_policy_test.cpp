@@ -31,6 +31,15 @@ TEST_F(Stall, WarnsOnceWithWhatIsInFlight) {
   EXPECT_EQ(ends_, 0);
 }
 
+TEST_F(Stall, NamesTheDriveByTheFileThatWaits) {
+  policy_(30.1, "write to /out/checkpoint-8.partial/00000-master.bin: 4096 bytes at offset 0, for "
+                "30 s; read of /nvme/tiles: 512 bytes at offset 0, for 2 s");
+  EXPECT_THAT(said_.back(),
+              HasSubstr("the drive of /out/checkpoint-8.partial/00000-master.bin has given"));
+  policy_(30.1, "read of /nvme/tiles: 512 bytes at offset 0, for 30 s");
+  EXPECT_THAT(said_.back(), HasSubstr("the drive of /nvme/tiles has given nothing back"));
+}
+
 TEST_F(Stall, WarnsAnewOfTheNextOne) {
   for (const double seconds : {30.1, 60.1, 30.2}) pass(seconds);
   EXPECT_EQ(said_.size(), 2u);

@@ -6,13 +6,17 @@
 //   lock       held by the process that uses the store
 //   store.json what the store is: id, kind, drives, and per tile name, bytes, drive and offsets
 //   tiles      the tiles of this drive
-//   manifest   first drive only, versioned stores only: the last committed version (see commit)
+//   manifest.0, manifest.1
+//              first drive only, versioned stores only: the last two committed versions
 //
 // Two kinds. A *scratch* store is one run's memory: one version per tile, nothing is ever flushed,
 // removed by the destructor and, after a crash, by the next run on the same drives. A *versioned*
 // store has two places per tile: writes go to the place that the last committed version does not
 // use, and commit() makes them that version. After a crash or power cut a versioned store opens at
 // exactly its last committed version, with a commit that was interrupted done whole or not at all.
+// Until something is written after a commit it can also be opened at the version before: several
+// stores that commit one after the other, and do not go on before all have, are taken back to the
+// newest version that all of them have.
 //
 // Checksums are XXH3-64 of a tile's bytes. Versioned stores always keep them; scratch stores when
 // `Checksums::on`. What is read is compared when `Verify::reads`, and a mismatch is an error that
@@ -44,7 +48,11 @@ struct StoreTile {
 
 enum class StoreKind : std::uint8_t { scratch, versioned };
 enum class Checksums : std::uint8_t { off, on };
-enum class Verify : std::uint8_t { off, reads };
+enum class Verify : std::uint8_t {
+  off,
+  open,   // all tiles of a versioned store when it is opened
+  reads,  // and each tile when it is read
+};
 
 struct StoreSpec {
   StoreKind kind = StoreKind::scratch;
@@ -66,11 +74,13 @@ class ShardStore {
   // too little space, a versioned store of that name exists or is in use), SystemError otherwise.
   static std::unique_ptr<ShardStore> create(IoEngine& engine, const StoreSpec& spec,
                                             const StoreOptions& options);
-  // Opens the versioned store whose first drive's part is `path`, at its last committed version.
-  // Every tile is read and verified unless `options.verify` is off. Throws ConfigError when it is
-  // in use, Error that says which file is damaged and how.
+  // Opens the versioned store whose first drive's part is `path`, at its last committed version or
+  // at `version`, which is that or the one before: then the last is forgotten. Every tile is read
+  // and verified unless `options.verify` is off. Throws ConfigError when it is in use, Error that
+  // says which file is damaged and how.
   static std::unique_ptr<ShardStore> open(IoEngine& engine, const std::string& path,
-                                          const StoreOptions& options);
+                                          const StoreOptions& options,
+                                          std::optional<std::uint64_t> version = {});
   virtual ~ShardStore() = default;
 
   virtual int num_tiles() const = 0;
@@ -100,10 +110,12 @@ class ShardStore {
   virtual void commit(std::uint64_t version, const std::string& note) = 0;
   virtual std::optional<std::uint64_t> committed_version() const = 0;  // none before the first
   virtual std::string committed_note() const = 0;
+  // The store is removed when it is destroyed.
+  virtual void discard() = 0;
 
   virtual std::uint64_t allocated_bytes() const = 0;  // what the file systems have given the store
   virtual std::string path() const = 0;               // the first drive's part
-  virtual std::string describe() const = 0;  // per drive: path, bytes, O_DIRECT or why not
+  virtual std::string describe() const = 0;           // per drive: path, bytes, O_DIRECT or why not
 };
 
 // Throws ConfigError unless `directory` can serve as part of the NVMe tier: a directory on a drive
@@ -112,6 +124,14 @@ void check_drive_directory(const std::string& directory);
 // Bytes that a store can reserve in `directory`: the free ones and those that killed runs left
 // behind.
 std::uint64_t available_drive_bytes(const std::string& directory);
+
+// The versions that the versioned store at `path` can be opened at, the last one first: none before
+// the first commit, at most two. Looks at the small files only and takes no lock. Throws as open().
+struct StoreVersion {
+  std::uint64_t version = 0;
+  std::string note;
+};
+std::vector<StoreVersion> store_versions(const FileSystem& files, const std::string& path);
 
 // What a store is and whether it is whole, for people: kind, id, owner alive or dead, drives,
 // tiles and bytes per role, committed version, and, with `verify`, every tile's checksum. The text

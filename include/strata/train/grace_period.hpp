@@ -1,0 +1,31 @@
+#pragma once
+// How long a run takes to end when it is told to, against what the scheduler gives it between
+// SIGTERM and SIGKILL (grace_period). It ends the step under way, then writes a checkpoint while
+// nothing else runs; a run that saves no state exports its weights instead. Where that takes
+// longer, it is tried nevertheless: a run that is killed meanwhile has its last checkpoint. Thread
+// contract: pure.
+
+#include <string>
+
+#include "strata/plan/machine.hpp"
+#include "strata/train/planned_run.hpp"
+
+namespace strata {
+
+struct StopTime {
+  double step_seconds = 0, save_seconds = 0;  // 0: not known
+  bool is_known() const { return step_seconds > 0 && save_seconds > 0; }
+  double seconds() const { return step_seconds + save_seconds; }
+};
+
+// With the step's time as it was simulated; the save goes to the slowest of the machine's drives,
+// and is read back from there.
+StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double step_seconds,
+                        const MachineProfile& machine);
+
+// "stop     12.4 s: 7.92 s to end a step, 4.51 s to save; fits in grace_period: 30", one line.
+std::string format_stop(const StopTime& stop, double grace_period);
+// Empty when it fits, or when one of them is not known. `source`: "predicted".
+std::string grace_warning(const StopTime& stop, double grace_period, const std::string& source);
+
+}  // namespace strata

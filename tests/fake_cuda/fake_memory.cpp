@@ -1,0 +1,43 @@
+#include "fake_cuda/fake_memory.hpp"
+
+#include <cstring>
+
+namespace strata::testing {
+
+void* FakeMemory::allocate(std::uint64_t bytes, std::uint64_t limit_bytes) {
+  if (bytes > limit_bytes - used_bytes()) return nullptr;
+  Range range{bytes, std::make_unique_for_overwrite<std::byte[]>(bytes)};
+  std::memset(range.owned.get(), 0xcd, bytes);
+  std::byte* const data = range.owned.get();
+  device_.emplace(data, std::move(range));
+  return data;
+}
+
+bool FakeMemory::register_host(void* data, std::uint64_t bytes) {
+  auto* begin = static_cast<std::byte*>(data);
+  for (const auto& [other, range] : host_)
+    if (begin < other + range.bytes && other < begin + bytes) return false;
+  host_[begin].bytes = bytes;
+  return true;
+}
+
+CudaPointer FakeMemory::kind_of(const void* data, std::uint64_t bytes) const {
+  const auto* begin = static_cast<const std::byte*>(data);
+  if (contains(device_, begin, bytes)) return CudaPointer::device;
+  return contains(host_, begin, bytes) ? CudaPointer::pinned : CudaPointer::unregistered;
+}
+
+std::uint64_t FakeMemory::used(const Ranges& ranges) {
+  std::uint64_t bytes = 0;
+  for (const auto& [data, range] : ranges) bytes += range.bytes;
+  return bytes;
+}
+
+bool FakeMemory::contains(const Ranges& ranges, const std::byte* data, std::uint64_t bytes) {
+  auto after = ranges.upper_bound(const_cast<std::byte*>(data));
+  if (after == ranges.begin()) return false;
+  --after;
+  return data + bytes <= after->first + after->second.bytes;
+}
+
+}  // namespace strata::testing

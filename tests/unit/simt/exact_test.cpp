@@ -1,0 +1,148 @@
+// The exact family on the emulator has the bits of the reference, from any address, under any order
+// of blocks and threads.
+
+#include "contract/kernels/exact_harness.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "simt/emulated_kernels.hpp"
+#include "strata/core/bytes.hpp"
+
+namespace strata::testing {
+namespace {
+
+constexpr DType storages[] = {DType::f32, DType::bf16};
+constexpr std::int64_t sizes[] = {1, 7, 8, 31, 64, 2047, 2049, 9001};
+
+// Calls check with the kernels under several orders, and an offset that unaligns tensors.
+template <typename F>
+void on_every_order(F check) {
+  for (std::uint64_t seed : {0u, 1u, 2u}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check(*simt::make_emulated_kernels(seed), static_cast<std::int64_t>(seed * 3));
+  }
+}
+
+Tensor placed(const Tensor& source, std::int64_t offset) {
+  Tensor result(source.view().dtype, source.view().shape, offset);
+  for (std::int64_t i = 0; i < source.count(); ++i) result.set(i, source.at(i));
+  return result;
+}
+
+class EmulatedExact : public ::testing::Test {
+ protected:
+  Stream& stream() { return host_stream(); }
+  std::unique_ptr<Kernels> ref_ = make_ref_kernels();
+  PhiloxStream random_{41, 0};
+};
+
+TEST_F(EmulatedExact, CastsBothWays) {
+  for (DType from : storages) {
+    for (DType to : storages) {
+      for (std::int64_t n : sizes) {
+        const Tensor source = mixed_values(random_, from, n), expected(to, {n});
+        ref_->cast(source, expected, stream());
+        on_every_order([&](Kernels& cuda, std::int64_t offset) {
+          const Tensor actual(to, {n}, offset);
+          cuda.cast(placed(source, offset), actual, stream());
+          EXPECT_EQ(actual.bits(), expected.bits()) << n;
+        });
+      }
+    }
+  }
+}
+
+TEST_F(EmulatedExact, CastsWeights) {
+  for (DType weight : storages) {
+    for (std::int64_t n : sizes) {
+      const Tensor master = mixed_values(random_, DType::f32, n), expected(weight, {n});
+      ref_->cast_weight(master, expected, stream());
+      on_every_order([&](Kernels& cuda, std::int64_t offset) {
+        const Tensor actual(weight, {n}, offset);
+        cuda.cast_weight(placed(master, offset), actual, stream());
+        EXPECT_EQ(actual.bits(), expected.bits()) << n;
+      });
+    }
+  }
+}
+
+TEST_F(EmulatedExact, Accumulates) {
+  for (DType dtype : storages) {
+    for (Accumulate accumulate : {Accumulate::no, Accumulate::yes}) {
+      for (std::int64_t n : sizes) {
+        const Tensor source = mixed_values(random_, dtype, n),
+                     start = mixed_values(random_, DType::f32, n), expected = copy_of(start);
+        ref_->accumulate(source, expected, accumulate, stream());
+        on_every_order([&](Kernels& cuda, std::int64_t offset) {
+          const Tensor actual = placed(start, offset);
+          cuda.accumulate(placed(source, offset), actual, accumulate, stream());
+          EXPECT_EQ(actual.bits(), expected.bits()) << n;
+        });
+      }
+    }
+  }
+}
+
+// The reference adds in double and rounds twice: within a rounding.
+TEST_F(EmulatedExact, AddsAlsoInPlace) {
+  for (DType dtype : storages) {
+    for (std::int64_t n : sizes) {
+      const Tensor a = random_normal(random_, dtype, {n}), b = random_normal(random_, dtype, {n}),
+                   expected(dtype, {n});
+      ref_->add(a, b, expected, stream());
+      on_every_order([&](Kernels& cuda, std::int64_t offset) {
+        const Tensor out(dtype, {n}, offset), in_place = placed(a, offset);
+        cuda.add(placed(a, offset), placed(b, offset), out, stream());
+        cuda.add(in_place, placed(b, offset), in_place, stream());
+        expect_close(out, expected, "sum");
+        EXPECT_EQ(in_place.bits(), out.bits());
+      });
+    }
+  }
+}
+
+TEST_F(EmulatedExact, SumsInOrder) {
+  for (std::int64_t n : sizes) {
+    const Tensor values = mixed_values(random_, DType::f32, n), expected(DType::f64, {1});
+    ref_->sum(values, expected, stream());
+    on_every_order([&](Kernels& cuda, std::int64_t offset) {
+      const Tensor actual(DType::f64, {1});
+      cuda.sum(placed(values, offset), actual, stream());
+      EXPECT_EQ(actual.bits(), expected.bits()) << n;
+    });
+  }
+}
+
+TEST_F(EmulatedExact, SumsSquaresInSixtyFourLanes) {
+  for (DType dtype : storages) {
+    for (std::int64_t n : {1, 63, 64, 65, 4095, 4096, 4097, 140003}) {
+      const Tensor values = mixed_values(random_, dtype, n),
+                   expected(DType::f64, {ceil_div(n, 4096)});
+      ref_->square_sums(values, expected, stream());
+      on_every_order([&](Kernels& cuda, std::int64_t offset) {
+        const Tensor actual(DType::f64, {ceil_div(n, 4096)});
+        cuda.square_sums(placed(values, offset), actual, stream());
+        EXPECT_EQ(actual.bits(), expected.bits()) << n;
+      });
+    }
+  }
+}
+
+TEST_F(EmulatedExact, SquareSumsShowEveryValueThatIsNotFinite) {
+  for (double bad :
+       {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+        std::numeric_limits<double>::quiet_NaN()}) {
+    for (std::int64_t at : {0, 4095, 4096, 8000}) {
+      Tensor values = mixed_values(random_, DType::bf16, 8001);
+      values.set(at, bad);
+      const Tensor sums(DType::f64, {2});
+      simt::make_emulated_kernels(3)->square_sums(values, sums, stream());
+      EXPECT_EQ(std::isfinite(sums.at(0)), at >= 4096);
+      EXPECT_EQ(std::isfinite(sums.at(1)), at < 4096);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strata::testing
