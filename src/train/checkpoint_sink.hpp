@@ -13,8 +13,8 @@
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/runtime/executor.hpp"
 #include "strata/train/planned_run.hpp"
-#include "train/save_buffers.hpp"
-#include "train/tile_pieces.hpp"
+#include "save_buffers.hpp"
+#include "tile_pieces.hpp"
 
 namespace strata {
 

@@ -36,6 +36,10 @@ class StateSaver {
                                      : 0;
   }
 
+  static std::uint64_t memory_bytes(const Program& program) {
+    return num_buffers * SaveBuffers::bytes_of_one(program) + low_bits_bytes(program);
+  }
+
   void save(const std::atomic<bool>& given_up) {
     for (const TilePiece& piece : pieces_.all()) {
       if (given_up || buffers_.has_failed()) return;
@@ -67,16 +71,15 @@ void save_state(const PlannedRun& run, StateAccess& state, CheckpointWriter& wri
                 std::span<std::byte> memory, const std::atomic<bool>& given_up) {
   std::optional<AlignedMemory> own;
   if (memory.empty()) {
-    own.emplace(checkpoint_alignment, save_buffer_bytes(run), "writing a checkpoint");
+    own.emplace(checkpoint_alignment, StateSaver::memory_bytes(run.program),
+                "writing a checkpoint");
     memory = own->span();
   }
   StateSaver(run, state, writer, memory).save(given_up);
 }
 
 std::uint64_t save_buffer_bytes(const PlannedRun& run) {
-  if (run.plan.save_buffers.bytes > 0) return 0;
-  return num_buffers * SaveBuffers::bytes_of_one(run.program) +
-         StateSaver::low_bits_bytes(run.program);
+  return run.plan.save_buffers.bytes > 0 ? 0 : StateSaver::memory_bytes(run.program);
 }
 
 }  // namespace strata

@@ -10,8 +10,8 @@
 
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/train/planned_run.hpp"
-#include "train/save_buffers.hpp"
-#include "train/state_pieces.hpp"
+#include "save_buffers.hpp"
+#include "state_pieces.hpp"
 
 namespace strata {
 

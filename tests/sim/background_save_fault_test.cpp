@@ -72,7 +72,8 @@ struct Fault {
   int world;
 };
 
-// Checkpoints at 2, which is good, and 4, of whose operations one fails; 5 steps.
+// A run with a good checkpoint, of step 2, is gone on with to step 5: of the operations of the
+// checkpoint of step 4 one fails.
 class BackgroundSaveFault : public ::testing::TestWithParam<Fault> {
  protected:
   BackgroundSaveFault()
@@ -81,11 +82,15 @@ class BackgroundSaveFault : public ::testing::TestWithParam<Fault> {
   RunConfig config() const { return config_of(GetParam().world, 2, 5); }
   // The operations of the second checkpoint are counted from 0 on.
   RunTrail train_with_fault(const RunConfig& config, std::uint64_t at) {
+    RunConfig first = config;
+    first.max_steps = 2;
+    bench_.train(first, GetParam().world);
     RunWatch watch;
-    watch.before_op_of_first = at_reports([&](int step) {
-      if (step == 4) engine_->fault().arm(at, GetParam().error_number, GetParam().lasting);
+    watch.before_op_of_first = at_reports([&](int report) {
+      if (report == 2) engine_->fault().arm(at, GetParam().error_number, GetParam().lasting);
     });
-    RunTrail trail = bench_.train(config, GetParam().world, "", watch);
+    RunTrail trail = bench_.train(config, GetParam().world,
+                                  (config.output_dir / "checkpoint-2").string(), watch);
     operations_ = engine_->fault().count();
     engine_->fault().disarm();
     return trail;
@@ -154,9 +159,9 @@ TEST_P(BackgroundSaveFault, EndsTheRunWhereItIsToldTo) {
     EXPECT_THAT(outcome.failure, HasSubstr("no checkpoint of step 4"));
     EXPECT_THAT(outcome.failure, HasSubstr("on_save_failure"));
     EXPECT_GE(outcome.steps, 4);
-    EXPECT_LT(outcome.steps, 1000);
-    EXPECT_EQ(outcome.updates, outcome.steps);
-    EXPECT_THAT(outcome.checkpoint, HasSubstr("checkpoint-2"));
+    EXPECT_LE(outcome.steps, 6);  // The next save, at the latest, finds out.
+    EXPECT_EQ(outcome.updates, outcome.steps - 2);
+    EXPECT_EQ(outcome.checkpoint, "");
   }
 }
 

@@ -1,4 +1,4 @@
-#include "train/checkpoint_sink.hpp"
+#include "src/train/checkpoint_sink.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
+#include "src/train/state_saver.hpp"
 #include "support/one_fault_engine.hpp"
-#include "train/state_saver.hpp"
 #include "unit/train/rank_state.hpp"
 
 namespace strata {

@@ -1,4 +1,4 @@
-#include "train/save_cost.hpp"
+#include "src/train/save_cost.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/tile_exchange.hpp"
+#include "src/train/tile_exchange.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "src/train/heartbeat.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/train/ranks.hpp"
-#include "train/heartbeat.hpp"
 #include "unit/train/rank_state.hpp"
 
 namespace strata {
@@ -47,7 +47,8 @@ void expect_all_marks(const Program& program, TileExchange& tiles) {
 
 TEST(TileExchange, GivesTheRightTilesHoweverOftenTheOthersAreToldToWait) {
   RunConfig config = tiny_config(make_training_files(random_model_preset("tiny"), 20));
-  config.world = config.ranks = 3;
+  config.ranks = 3;
+  config.world = 3;
   config.offload.tile_bytes = 16 << 10;
   config.offload.nvme_paths = {"/nvme"};
   std::vector<RankLinks> links = make_local_ranks(3);
