@@ -93,11 +93,13 @@ bool is_at(const PosixDescriptor& file, const std::string& path) {
 // A dead run of another user may have left the file: it can be held, if not written.
 PosixDescriptor open_lock(const std::string& path) {
   auto file = PosixDescriptor::open(path, O_RDWR | O_CREAT);
-  if (file.get() >= 0 || errno != EACCES) {
-    check(file.get(), "open", path);
-    return file;
+  if (file.get() < 0 && errno == EACCES) {
+    auto read_only = PosixDescriptor::open(path, O_RDONLY);
+    if (read_only.get() >= 0) return read_only;
+    if (errno == ENOENT) errno = EACCES;  // It was to be made.
   }
-  return open_or_throw(path, O_RDONLY);
+  check(file.get(), "open", path);
+  return file;
 }
 
 class PosixFileSystem : public FileSystem {
