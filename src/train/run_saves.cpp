@@ -62,7 +62,7 @@ void RunSaves::tell(const SaveOutcome& saved, bool went_along, TrainOutcome& out
 }
 
 void RunSaves::tell_failure(const SaveOutcome& saved, TrainOutcome& outcome) {
-  const std::string text = fmt::format("no checkpoint of step {}: {}", saved.step, saved.failure);
+  const std::string text = fmt::format("no checkpoint at step {}: {}", saved.step, saved.failure);
   event(text);
   if (config_.on_save_failure != SaveFailurePolicy::stop || !outcome.failure.empty()) return;
   outcome.failure = text + "; the run ends, for on_save_failure is stop";

@@ -99,7 +99,7 @@ class BackgroundSaveFault : public ::testing::TestWithParam<Fault> {
     clear_unfinished_checkpoints(engine_->file_system(), config.output_dir.string());
     const auto whole = whole_checkpoints(*engine_, config);
     const bool failed = std::ranges::count_if(trail.events, [](const std::string& text) {
-                          return text.starts_with("no checkpoint of step 4: ");
+                          return text.starts_with("no checkpoint at step 4: ");
                         }) == 1;
     EXPECT_THAT(whole, Contains(2));
     EXPECT_EQ(trail.saved.size(), failed ? 1u : 2u);
@@ -156,7 +156,7 @@ TEST_P(BackgroundSaveFault, EndsTheRunWhereItIsToldTo) {
   const RunTrail trail = train_with_fault(failing, operations_ / 3);
   ASSERT_EQ(trail.outcomes.size(), static_cast<std::size_t>(GetParam().world));
   for (const TrainOutcome& outcome : trail.outcomes) {
-    EXPECT_THAT(outcome.failure, HasSubstr("no checkpoint of step 4"));
+    EXPECT_THAT(outcome.failure, HasSubstr("no checkpoint at step 4"));
     EXPECT_THAT(outcome.failure, HasSubstr("on_save_failure"));
     EXPECT_GE(outcome.steps, 4);
     EXPECT_LE(outcome.steps, 6);  // The next save, at the latest, finds out.

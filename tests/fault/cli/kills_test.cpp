@@ -284,8 +284,8 @@ TEST_F(CheckpointCommands, OfARunThatEndsForWantOfThemAreMissedInSoManyWords) {
           {.limits = {{RLIMIT_FSIZE, size / 16}}, .environment = {}});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out,
-              AllOf(HasSubstr("no checkpoint of step 1"), HasSubstr("stopped after 1")));
-  EXPECT_THAT(result.err, AllOf(HasSubstr("no checkpoint of step 1"), HasSubstr("on_save_failure"),
+              AllOf(HasSubstr("no checkpoint at step 1"), HasSubstr("stopped after 1")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no checkpoint at step 1"), HasSubstr("on_save_failure"),
                                 HasSubstr("its weights were not exported")));
 }
 
