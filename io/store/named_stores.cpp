@@ -8,6 +8,14 @@
 namespace strata {
 namespace {
 
+bool is_part(const FileSystem& files, const std::string& path) {
+  try {
+    return files.is_directory(path) && is_ours_alone(files, path);
+  } catch (const SystemError&) {
+    return false;  // Gone meanwhile, by another rank's hand, or somebody else's.
+  }
+}
+
 // Of folders with nothing but a store's files in them.
 std::vector<std::string> parts_in(const FileSystem& files, const std::string& directory,
                                   const std::string& prefix) {
@@ -15,8 +23,7 @@ std::vector<std::string> parts_in(const FileSystem& files, const std::string& di
   if (!files.is_directory(directory)) return parts;
   for (const std::string& name : files.list(directory)) {
     const std::string path = directory + "/" + name;
-    if (name.starts_with(prefix) && files.is_directory(path) && is_ours_alone(files, path))
-      parts.push_back(path);
+    if (name.starts_with(prefix) && is_part(files, path)) parts.push_back(path);
   }
   return parts;
 }

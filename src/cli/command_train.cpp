@@ -210,9 +210,10 @@ class RankOfRun {
   // failed leaves what it has learned, which may be in no checkpoint: the state is whole.
   bool exports(const TrainOutcome& outcome) const {
     const bool did_nothing = watched_.resume != nullptr && outcome.steps == watched_.resume->step;
+    if (!outcome.failure.empty()) return outcome.updates > 0;
     if (outcome.stopped && (did_nothing || outcome.durable_step || !outcome.checkpoint.empty()))
       return false;
-    return outcome.failure.empty() ? outcome.steps > 0 : outcome.updates > 0;
+    return outcome.steps > 0;
   }
   // Nobody will go on from it.
   static bool is_done(const TrainOutcome& outcome) {

@@ -41,7 +41,7 @@ class CheckpointSave {
   void write_state();
   void take_from_step();
   // Everything is written: soon there is a checkpoint.
-  bool is_being_committed() const { return phase_ == Phase::committing; }
+  bool is_being_written() const { return phase_ == Phase::writing; }
   // What is written from now on is in vain.
   void give_up();
   bool is_over() const { return phase_ == Phase::over; }

@@ -178,7 +178,7 @@ SaveOutcome Checkpoints::complete() {
   return take_outcome();
 }
 
-bool Checkpoints::can_give_way() const { return save_ != nullptr && !save_->is_being_committed(); }
+bool Checkpoints::can_give_way() const { return save_ != nullptr && save_->is_being_written(); }
 
 void Checkpoints::give_way() {
   save_->give_up();

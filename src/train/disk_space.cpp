@@ -13,6 +13,7 @@
 #include "strata/core/plain_file.hpp"
 #include "strata/io/store/shard_store.hpp"
 #include "strata/train/checkpoints.hpp"
+#include "strata/train/durable_state.hpp"
 #include "strata/train/forecast.hpp"
 
 namespace strata {
@@ -83,12 +84,19 @@ bool has_checkpoint(const DiskSum& sum) {
       has_checkpoint(sum) ? ", or set save_only_model or save_strategy: \"no\"" : ""));
 }
 
+// What is there of the run's own state is not asked for again.
+std::uint64_t bytes_to_take_over(const RunConfig& config, const std::string& path) {
+  return config.offload.versioned ? durable_bytes_in(config, path) : 0;
+}
+
 std::vector<DiskDemand> drive_demands(const RunConfig& config, const PlannedRun& run, int ranks) {
   std::vector<DiskDemand> demands;
-  for (std::size_t drive = 0; drive < run.plan.drive_bytes.size(); ++drive)
-    demands.push_back({ranks == 1 ? "tiles" : fmt::format("tiles of {} ranks", ranks),
-                       config.offload.nvme_paths.at(drive),
-                       run.plan.drive_bytes[drive] * static_cast<std::uint64_t>(ranks)});
+  for (std::size_t drive = 0; drive < run.plan.drive_bytes.size(); ++drive) {
+    const std::string& path = config.offload.nvme_paths.at(drive);
+    const std::uint64_t bytes = run.plan.drive_bytes[drive] * static_cast<std::uint64_t>(ranks);
+    demands.push_back({ranks == 1 ? "tiles" : fmt::format("tiles of {} ranks", ranks), path,
+                       bytes - std::min(bytes, bytes_to_take_over(config, path))});
+  }
   return demands;
 }
 

@@ -11,13 +11,14 @@
 #include "io/store/store_reader.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/durable_state.hpp"
+#include "train/state_loader.hpp"
 #include "train/state_pieces.hpp"
 #include "train/state_tiles.hpp"
 
 namespace strata {
 namespace {
 
-constexpr std::size_t pieces_kept = 4;
+constexpr std::size_t pieces_kept = 1;
 
 // Elements of a vector, and the tile that they lie in.
 struct Source {
@@ -167,6 +168,12 @@ class DurableSource final : public CheckpointReader {
 
 std::unique_ptr<CheckpointReader> open_durable_state(IoEngine& engine, const DurablePoint& point) {
   return std::make_unique<DurableSource>(engine, point);
+}
+
+// Of each tile under way: as it is read, its bytes, its elements, and what the loader has of them.
+std::uint64_t durable_load_bytes(const Program& program) {
+  const std::uint64_t tile = static_cast<std::uint64_t>(program.tile_elements) * sizeof(float);
+  return (4 * state_reads_ahead + pieces_kept) * tile;
 }
 
 }  // namespace strata

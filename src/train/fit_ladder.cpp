@@ -41,7 +41,8 @@ Rung moved(RoleGroup group, Tier from, Tier to) {
   const std::optional<Tier> fills = to < from ? std::optional(to) : std::nullopt;
   return {move_name(group, from, to),
           [=](Scenario& s, int hundredths) {
-            return move_share(s.choice.policy, group, from, to, hundredths / 100.0);
+            const bool is_tied = s.choice.policy.versioned_state && group == RoleGroup::optimizer;
+            return !is_tied && move_share(s.choice.policy, group, from, to, hundredths / 100.0);
           },
           true, fills};
 }

@@ -7,6 +7,7 @@
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/durable_state.hpp"
 #include "train/policy_keys.hpp"
 #include "train/scenario_changes.hpp"
 #include "train/state_loader.hpp"
@@ -108,7 +109,7 @@ void check_drives(const RunConfig& config, const MachineProfile& machine) {
 // Now, or when it is started again: what fits once should fit then.
 bool may_resume(const RunConfig& config) {
   const bool leaves_state = config.save_strategy != SaveStrategy::no && !config.save_only_model;
-  return leaves_state || !config.resume_from_checkpoint.empty();
+  return leaves_state || config.offload.versioned || !config.resume_from_checkpoint.empty();
 }
 
 }  // namespace
@@ -156,10 +157,12 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   facts.load_bytes = load_buffer_bytes(run.program);
   if (may_resume(config))
     facts.load_bytes = std::max(facts.load_bytes, resume_buffer_bytes(run.program));
+  if (config.offload.versioned)
+    facts.load_bytes = std::max(facts.load_bytes, durable_load_bytes(run.program));
   facts.save_bytes = export_buffer_bytes(run.program, exported);
   if (config.save_strategy != SaveStrategy::no && !config.save_only_model)
     facts.save_bytes =
-        std::max({facts.save_bytes, save_buffer_bytes(run), checkpoint_read_memory_bytes});
+        std::max(facts.save_bytes, save_buffer_bytes(run) + checkpoint_read_memory_bytes);
   return facts;
 }
 

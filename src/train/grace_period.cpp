@@ -31,6 +31,9 @@ StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double s
                         const MachineProfile& machine) {
   double seconds_per_byte = slowest(machine, &DriveProfile::write_bytes_per_s);
   if (saves_state(config)) seconds_per_byte += slowest(machine, &DriveProfile::read_bytes_per_s);
+  // The last step is durable already.
+  if (config.offload.versioned && config.save_strategy == SaveStrategy::no)
+    return {step_seconds, 0, true};
   const std::uint64_t bytes = config.save_strategy == SaveStrategy::no
                                   ? run_facts(config, run, 1).export_bytes
                                   : checkpoint_demand(config, run).bytes;

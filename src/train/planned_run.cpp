@@ -114,10 +114,12 @@ std::uint64_t share_of_drive(std::size_t drive, const RunConfig& config) {
     return offload.nvme_weights.empty() ? 1.0 : offload.nvme_weights[d];
   };
   double sharers = 0;
-  for (std::size_t d = 0; d < offload.nvme_paths.size(); ++d)
-    if (file_system(d) == file_system(drive)) sharers += weight(d);
   std::uint64_t available = available_drive_bytes(offload.nvme_paths[drive]);
-  if (offload.versioned) available += durable_bytes_in(config, offload.nvme_paths[drive]);
+  for (std::size_t d = 0; d < offload.nvme_paths.size(); ++d) {
+    if (file_system(d) != file_system(drive)) continue;
+    sharers += weight(d);
+    if (offload.versioned) available += durable_bytes_in(config, offload.nvme_paths[d]);
+  }
   return static_cast<std::uint64_t>(static_cast<double>(available) * (weight(drive) / sharers));
 }
 
@@ -346,7 +348,7 @@ Program declare_program(const RunConfig& config, Purpose purpose, const Model& m
                                norm_chunk_elements * norm_chunk_elements);
   if (purpose == Purpose::train) {
     declare_training(config, model, variant, program);
-    check_versioned(config, program);
+    if (!config.offload.automatic) check_versioned(config, program);  // Else the planner does.
   } else {
     model.declare_state(program, 0);
   }

@@ -55,7 +55,7 @@ void RunSaves::agreed(const SaveVote& vote, TrainOutcome& outcome) {
 void RunSaves::tell(const SaveOutcome& saved, bool went_along, TrainOutcome& outcome) {
   if (!saved.failure.empty()) return tell_failure(saved, outcome);
   saved_step_ = saved.step;
-  slowest_seconds_ = std::max(slowest_seconds_, saved.seconds);
+  if (!went_along) slowest_seconds_ = std::max(slowest_seconds_, saved.seconds);
   outcome.checkpoint = saved.path;
   if (!saved.warning.empty()) event(saved.warning);
   if (progress_ != nullptr) progress_->saved(report(saved, went_along));

@@ -41,7 +41,7 @@ class RunSaves {
   void agreed(const SaveVote& vote, TrainOutcome& outcome);
 
   std::int64_t saved_step() const { return saved_step_; }  // the last; -1: none
-  double slowest_seconds() const { return slowest_seconds_; }  // of those that stand; 0: none
+  double slowest_seconds() const { return slowest_seconds_; }  // at rest, of those that stand; 0: none
 
  private:
   void tell(const SaveOutcome& saved, bool went_along, TrainOutcome& outcome);

@@ -14,8 +14,6 @@
 namespace strata {
 namespace {
 
-constexpr std::size_t reads_ahead = 3;
-
 std::string describe(const StateVector& vector) {
   return fmt::format("{} of {} elements in {}", state_vector_name(vector), vector.count,
                      dtype_name(vector.dtype));
@@ -53,7 +51,7 @@ class StateLoader {
   }
 
   void request(int vector, LoadedSpan loaded) {
-    if (reads_.size() >= reads_ahead) store_next();
+    if (reads_.size() >= state_reads_ahead) store_next();
     reads_.push_back(std::async(std::launch::async, [this, vector, loaded]() mutable {
       const StateVector& whole = checkpoint_.info().vectors[static_cast<std::size_t>(vector)];
       const StateSpan& span = loaded.span;
@@ -111,7 +109,7 @@ void check_state(const PlannedRun& run, const CheckpointInfo& checkpoint) {
 // What is read ahead: a pipe's chunks, and the elements that come out of it.
 std::uint64_t resume_buffer_bytes(const Program& program) {
   const std::uint64_t span = static_cast<std::uint64_t>(program.tile_elements) * sizeof(float);
-  return reads_ahead * (checkpoint_read_memory_bytes + span);
+  return state_reads_ahead * (checkpoint_read_memory_bytes + span);
 }
 
 void load_state(const PlannedRun& run, StateAccess& state, const CheckpointReader& checkpoint) {

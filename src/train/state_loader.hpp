@@ -14,6 +14,9 @@ namespace strata {
 // others than the run's.
 void check_state(const PlannedRun& run, const CheckpointInfo& checkpoint);
 
+// Pieces that are under way at the same time.
+inline constexpr std::size_t state_reads_ahead = 3;
+
 // Host memory that load_state() takes at most, beside the plan's own.
 std::uint64_t resume_buffer_bytes(const Program& program);
 // Masters and moments as they were, weights as the masters round to.

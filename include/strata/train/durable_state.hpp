@@ -72,8 +72,8 @@ std::optional<DurablePoint> find_durable_point(const FileSystem& files, const St
 // What a run goes on from: a checkpoint, or what is durable, or neither; and the stores that it may
 // make for its own state.
 struct ResumePoint {
-  // Each rank opens it anew and closes it when it has its part: what is held open keeps its place on
-  // the disk after it is removed.
+  // Each rank opens it anew and closes it when it has its part: what is held open keeps its place
+  // on the disk after it is removed.
   std::optional<CheckpointInfo> checkpoint;
   std::optional<DurablePoint> durable;
   StateStores stores;
@@ -98,5 +98,7 @@ std::uint64_t durable_bytes_in(const RunConfig& config, const std::string& direc
 // The state as a checkpoint, whatever the layout of the run that left it. Takes no lock. Throws as
 // CheckpointReader::open().
 std::unique_ptr<CheckpointReader> open_durable_state(IoEngine& engine, const DurablePoint& point);
+// Host memory of a rank that loads from there.
+std::uint64_t durable_load_bytes(const Program& program);
 
 }  // namespace strata

@@ -14,7 +14,8 @@ namespace strata {
 
 struct StopTime {
   double step_seconds = 0, save_seconds = 0;  // 0: not known
-  bool is_known() const { return step_seconds > 0 && save_seconds > 0; }
+  bool needs_no_save = false;                 // every step is durable
+  bool is_known() const { return step_seconds > 0 && (needs_no_save || save_seconds > 0); }
   double seconds() const { return step_seconds + save_seconds; }
 };
 

@@ -26,9 +26,9 @@ struct TrainOutcome {
   // A gradient was not finite, or a checkpoint was not written, and the policy is `stop`. Empty:
   // neither.
   std::string failure;
-  bool stopped = false;      // by request or by max_hours, before the last step
-  bool out_of_time = false;  // by max_hours
-  std::string checkpoint;    // the last one of this run; empty: none
+  bool stopped = false;                      // by request or by max_hours, before the last step
+  bool out_of_time = false;                  // by max_hours
+  std::string checkpoint;                    // the last one of this run; empty: none
   std::optional<std::int64_t> durable_step;  // offload.versioned: what the stores stand at
   double seconds = 0;
   Roofline roofline;  // of the steps after the first two
@@ -68,8 +68,8 @@ class Trainer {
   // Runs to the end, or ends after the current step once `*stop` is set on any rank or the time is
   // up: with a checkpoint, where the run writes any, without the last evaluation. `*save`, set on
   // any rank, asks for a checkpoint after the current step, and is taken back. Both may be set from
-  // a signal handler. Every rank must call it. Throws Error when a gradient is not finite and the
-  // policy is `stop`.
+  // a signal handler. Every rank must call it. A gradient that is not finite, where the policy is
+  // `stop`, and a checkpoint that fails, where that is to end the run, are the outcome's failure.
   TrainOutcome run(const std::atomic<bool>* stop = nullptr, std::atomic<bool>* save = nullptr);
 
  private:
