@@ -10,6 +10,7 @@
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/train/predicted_step.hpp"
+#include "support/execution_modes.hpp"
 #include "support/file_size_limit.hpp"
 #include "support/trace_reader.hpp"
 
@@ -101,14 +102,7 @@ std::size_t num_ops(const TraceContent& trace, int process, const std::string& s
 
 class TracedRun : public ::testing::TestWithParam<ExecutionMode> {};
 
-INSTANTIATE_TEST_SUITE_P(Modes, TracedRun,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, TracedRun, testing::all_modes(), testing::mode_name);
 
 // Over an evaluation, which comes between steps 7 and 8.
 TEST_P(TracedRun, HasTheBitsOfAnUntracedOneAndASpanForEveryOp) {

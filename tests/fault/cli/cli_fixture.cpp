@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace strata {
@@ -129,6 +130,18 @@ void CliOnDrive::SetUp() {
   make_inputs();
   if (HasFatalFailure()) return;
   if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
+}
+
+LoggedSteps logged_steps(const std::string& metrics) {
+  LoggedSteps steps;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object() || !object.contains("loss")) continue;
+    steps[object["step"]] = object["loss"].dump() + " " + object["grad_norm"].dump() + " " +
+                            object["learning_rate"].dump();
+  }
+  return steps;
 }
 
 }  // namespace strata

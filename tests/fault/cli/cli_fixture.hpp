@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,11 @@ class CliTest : public testing::Test {
  private:
   std::filesystem::path folder_;
 };
+
+// Losses, norms and learning rates by step in a metrics.jsonl: bytes of their numbers as they were
+// logged.
+using LoggedSteps = std::map<std::int64_t, std::string>;
+LoggedSteps logged_steps(const std::string& metrics);
 
 // A test with those inputs, on a drive.
 class CliOnDrive : public CliTest {

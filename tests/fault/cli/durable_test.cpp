@@ -6,9 +6,7 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "fault/cli/cli_fixture.hpp"
@@ -23,21 +21,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-using Steps = std::map<std::int64_t, std::string>;
-
-// Losses and norms by step: bytes of their numbers as they were logged.
-Steps steps_in(const std::string& metrics) {
-  Steps steps;
-  std::istringstream lines(metrics);
-  for (std::string line; std::getline(lines, line);) {
-    const auto object = nlohmann::json::parse(line, nullptr, false);
-    if (!object.is_object() || !object.contains("loss")) continue;
-    steps[object["step"]] = object["loss"].dump() + " " + object["grad_norm"].dump() + " " +
-                            object["learning_rate"].dump();
-  }
-  return steps;
-}
 
 class DurableRun : public CliOnDrive {
  protected:
@@ -93,7 +76,7 @@ TEST_P(DurableRuns, LoseNoStepWhenTheyAreKilledAtAnyMoment) {
   const auto whole_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                             std::chrono::steady_clock::now() - begin)
                             .count();
-  const Steps whole = steps_in(text("whole/metrics.jsonl"));
+  const LoggedSteps whole = logged_steps(text("whole/metrics.jsonl"));
   ASSERT_EQ(whole.size(), 24u);
 
   const std::uint64_t seed = 20261130;
@@ -113,7 +96,7 @@ TEST_P(DurableRuns, LoseNoStepWhenTheyAreKilledAtAnyMoment) {
       if (!ended && fs::exists(path(folder + "/export"))) ended = true;
     }
     // Of a step that was committed just before a kill there may be no line.
-    const Steps logged = steps_in(text(folder + "/metrics.jsonl"));
+    const LoggedSteps logged = logged_steps(text(folder + "/metrics.jsonl"));
     EXPECT_GE(static_cast<int>(logged.size()) + killed, 24);
     for (const auto& [step, numbers] : logged)
       EXPECT_EQ(numbers, whole.at(step)) << "seed " << seed << ", round " << round;

@@ -10,10 +10,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "fault/cli/cli_fixture.hpp"
@@ -27,19 +25,6 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Losses and norms by step: bytes of their numbers as they were logged.
-std::map<std::int64_t, std::string> logged(const std::string& metrics) {
-  std::map<std::int64_t, std::string> steps;
-  std::istringstream lines(metrics);
-  for (std::string line; std::getline(lines, line);) {
-    const auto object = nlohmann::json::parse(line, nullptr, false);
-    if (!object.is_object() || !object.contains("loss")) continue;
-    steps[object["step"]] = object["loss"].dump() + " " + object["grad_norm"].dump() + " " +
-                            object["learning_rate"].dump();
-  }
-  return steps;
-}
 
 struct Placement {
   std::string name;
@@ -176,14 +161,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Kills, AtAnyMomentCostNothingButTime) {
   ASSERT_EQ(run(training("whole")).exit_code, 0);
-  const auto whole = logged(text("whole/metrics.jsonl"));
+  const auto whole = logged_steps(text("whole/metrics.jsonl"));
   ASSERT_EQ(whole.size(), 24u);
   const std::int64_t whole_ms = measured_ms();
   for (int round = 0; num_killed() < kills_wanted() && !HasFailure(); ++round) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed << ", round " << round);
     const std::string folder = "killed" + std::to_string(round);
     finish_under_kills(folder, whole_ms);
-    EXPECT_EQ(logged(text(folder + "/metrics.jsonl")), whole);
+    EXPECT_EQ(logged_steps(text(folder + "/metrics.jsonl")), whole);
     EXPECT_EQ(text(folder + "/export/model.safetensors"), text("whole/export/model.safetensors"));
     // What the killed ones left is gone.
     for (const char* sign : {".partial", ".removing", ".replaced", ".tmp-"})

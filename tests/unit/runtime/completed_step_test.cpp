@@ -11,6 +11,7 @@
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/runtime/state_access.hpp"
 #include "support/drives.hpp"
+#include "support/execution_modes.hpp"
 #include "support/policies.hpp"
 #include "support/toy_model.hpp"
 #include "support/toy_program.hpp"
@@ -89,14 +90,7 @@ class ToyExecutor {
 
 class CompletedStepTest : public ::testing::TestWithParam<ExecutionMode> {};
 
-INSTANTIATE_TEST_SUITE_P(Modes, CompletedStepTest,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, CompletedStepTest, testing::all_modes(), testing::mode_name);
 
 // Each op ran within the step, after what its edges name, this step's or the one before's.
 void expect_legal(const Schedule& schedule, const CompletedStep& step,

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "strata/core/error.hpp"
+#include "support/execution_modes.hpp"
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
 #include "support/toy_program.hpp"
@@ -69,14 +70,7 @@ void expect_same(const Trajectory& expected, const Trajectory& got, const std::s
 
 class CudaWiring : public ::testing::TestWithParam<ExecutionMode> {};
 
-INSTANTIATE_TEST_SUITE_P(Modes, CudaWiring,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, CudaWiring, testing::all_modes(), testing::mode_name);
 
 TEST_P(CudaWiring, GivesThePlainBitsUnderEveryPlacementAndSchedule) {
   for (const ToyUpdate update : {ToyUpdate::produces_weight, ToyUpdate::updates_weight}) {

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "strata/core/error.hpp"
+#include "support/execution_modes.hpp"
 #include "support/holding_engine.hpp"
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
@@ -227,14 +228,7 @@ TEST(Executor, CancelsWhatTheDriveHasNotBegunWhenAnOpFails) {
 
 class ExecutorAfterAFailure : public ::testing::TestWithParam<ExecutionMode> {};
 
-INSTANTIATE_TEST_SUITE_P(Modes, ExecutorAfterAFailure,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, ExecutorAfterAFailure, testing::all_modes(), testing::mode_name);
 
 TEST_P(ExecutorAfterAFailure, ThrowsTheSameErrorWhateverIsAskedOfIt) {
   const Program program = make_toy_program({});

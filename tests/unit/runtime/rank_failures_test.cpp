@@ -11,6 +11,7 @@
 
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
+#include "support/execution_modes.hpp"
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
 #include "support/toy_data.hpp"
@@ -58,14 +59,7 @@ class RankFailures : public ::testing::TestWithParam<ExecutionMode> {
   ExecutorOptions options(int rank) const { return {GetParam(), static_cast<std::uint64_t>(rank)}; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Modes, RankFailures,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, RankFailures, testing::all_modes(), testing::mode_name);
 
 // The rank's own error is the job's reason, and the others tell it.
 void expect_root_cause(const RanksRun& run, std::size_t rank, const std::string& what) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "strata/core/philox.hpp"
+#include "support/execution_modes.hpp"
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
 #include "support/toy_ranks.hpp"
@@ -160,14 +161,7 @@ std::string name_of(const ToyShape& shape, std::uint64_t seed) {
 
 class RankSchedules : public ::testing::TestWithParam<ExecutionMode> {};
 
-INSTANTIATE_TEST_SUITE_P(Modes, RankSchedules,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, RankSchedules, testing::all_modes(), testing::mode_name);
 
 // Groups of micro-batches, tied and kept layers, both kinds of update in all three orders, and
 // updates that pass through the device.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "strata/core/philox.hpp"
+#include "support/execution_modes.hpp"
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
 #include "support/toy_program.hpp"
@@ -138,14 +139,7 @@ class Saves : public ::testing::TestWithParam<ExecutionMode> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Modes, Saves,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, Saves, testing::all_modes(), testing::mode_name);
 
 TEST_P(Saves, AreOfTheStateThatTheStepBeganWithUnderEveryPlacement) {
   for (const ToyUpdate update : {ToyUpdate::produces_weight, ToyUpdate::updates_weight}) {
@@ -257,14 +251,7 @@ class StoreReader {
 
 class Commits : public ::testing::TestWithParam<ExecutionMode> {};
 
-INSTANTIATE_TEST_SUITE_P(Modes, Commits,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, Commits, testing::all_modes(), testing::mode_name);
 
 TEST_P(Commits, FindAllThatTheStepMadeInTheStoreAndNothingOfTheNext) {
   for (const ToyUpdate update : {ToyUpdate::produces_weight, ToyUpdate::updates_weight}) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "strata/core/error.hpp"
+#include "support/execution_modes.hpp"
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
 #include "support/toy_program.hpp"
@@ -75,14 +76,7 @@ class Schedules : public ::testing::TestWithParam<ExecutionMode> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Modes, Schedules,
-                         ::testing::Values(ExecutionMode::threaded, ExecutionMode::serial,
-                                           ExecutionMode::seeded),
-                         [](const auto& mode) {
-                           return mode.param == ExecutionMode::threaded ? "Threaded"
-                                  : mode.param == ExecutionMode::serial ? "Serial"
-                                                                        : "Seeded";
-                         });
+INSTANTIATE_TEST_SUITE_P(Modes, Schedules, testing::all_modes(), testing::mode_name);
 
 TEST_P(Schedules, GiveThePlainBitsInGroupsOfMicroBatches) {
   for (const int group : {2, micro_batches})
