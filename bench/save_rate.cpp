@@ -36,7 +36,7 @@ namespace {
 
 struct Options {
   std::string path, size = "2GB", tile = "16MiB", moments = "f32", engine = "auto";
-  int depth = 32, buffers = 4, blocks = 24, repeats = 7;
+  int depth = 32, buffers = 8, blocks = 24, repeats = 7;
   double raw_seconds = 0.7;
 };
 

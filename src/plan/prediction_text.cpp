@@ -172,7 +172,9 @@ std::string format_phases(const std::vector<PhaseBytes>& phases, const TierLimit
     table.add_row({"  " + phase.name, format_bytes(phase.bytes[0]), format_bytes(phase.bytes[1]),
                    format_bytes(phase.bytes[2])});
   const auto room = [](std::uint64_t limit, std::uint64_t used) {
-    return limit == ~std::uint64_t{0} ? "-" : format_bytes(limit - std::min(limit, used));
+    if (limit == ~std::uint64_t{0}) return std::string("-");
+    // Buffers of loads and saves lie beside the tier that is limited.
+    return used > limit ? format_bytes(used - limit) + " over" : format_bytes(limit - used);
   };
   std::uint64_t drives = 0;
   for (const std::uint64_t bytes : limits.drive_bytes) drives += bytes;

@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t num_buffers = 4;
+constexpr std::uint64_t num_buffers = 8;  // as a plan that saves in the background
 
 bool has_split_master(const Program& program) {
   return std::ranges::any_of(program.shards, [](const Shard& shard) {

@@ -224,7 +224,7 @@ TEST(SavingSchedules, KeepNothingWaitingButWhatOverwritesTheState) {
   }
 }
 
-TEST(SavingSchedules, HaveBuffersForFivePiecesInHostMemory) {
+TEST(SavingSchedules, HaveBuffersForNinePiecesInHostMemory) {
   const Program program = make_toy_program({});
   Policy policy = all_on(Tier::nvme);
   const Plan plain = make_plan(program, roomy_limits(), policy);
@@ -232,8 +232,8 @@ TEST(SavingSchedules, HaveBuffersForFivePiecesInHostMemory) {
   const Plan plan = make_plan(program, roomy_limits(), policy);
   const std::uint64_t piece = 4096 * sizeof(float) + 4096;
   EXPECT_EQ(plan.save_buffers.tier, Tier::host);
-  EXPECT_EQ(plan.save_buffers.bytes, 5 * piece);
-  EXPECT_EQ(plan.tier_bytes[1], plain.tier_bytes[1] + 5 * piece);
+  EXPECT_EQ(plan.save_buffers.bytes, 9 * piece);
+  EXPECT_EQ(plan.tier_bytes[1], plain.tier_bytes[1] + 9 * piece);
   EXPECT_THAT(format_plan(program, plan), HasSubstr("checkpoint buffers"));
 }
 
