@@ -292,13 +292,13 @@ std::string Session::first_of_ranks(const std::string& text) {
   return "";
 }
 
-Evaluation Session::evaluate(const Batches& batches, const std::atomic<bool>* stop) {
+Evaluation Session::evaluate(const Batches& batches, const std::function<bool()>& stops) {
   StepsInFlight<ScoreSlot> steps(*executor_);
   Evaluation total;
   const std::int64_t world = run_.program.world;
   const std::int64_t count = (batches.micro_batches_per_epoch() + world - 1) / world;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (any_rank(stop != nullptr && *stop)) {
+    if (stops && stops()) {
       while (steps.num_untaken() > 0) steps.take();
       executor_->drain();
       return {};

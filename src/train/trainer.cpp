@@ -169,7 +169,13 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   began_ns_ = now_ns();
   session_.begin_durable(note(first_step_), config_.gradient_accumulation_steps * config_.world);
   StepsInFlight<Slot> steps(session_.executor());
-  if (held_out_ != nullptr && first_step_ == 0) evaluate(0, outcome.held_out_before, stop);
+  // A checkpoint that is under way goes on meanwhile.
+  const auto stops = [&] {
+    const Asked asked = ask(stop, save, outcome);
+    save_asked_ |= asked.save;
+    return asked.stop;
+  };
+  if (held_out_ != nullptr && first_step_ == 0) evaluate(0, outcome.held_out_before, stops);
   StepRecorder recorder(options_, session_.executor(), session_.run(), total_steps_);
   const std::int64_t begin = now_ns();
   std::int64_t last = begin;
@@ -181,7 +187,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     last = now_ns();
   };
   Asked asked = ask(stop, save, outcome);
-  save_asked_ = asked.save;
+  save_asked_ |= asked.save;
   for (std::int64_t step = first_step_; step < total_steps_ && !asked.stop; ++step) {
     Slot& slot = steps.next();
     prepare(slot, step);
@@ -204,10 +210,10 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     if (evaluation_due(step + 1)) {
       pause([&] {
         Evaluation between;
-        evaluate(step + 1, between, stop);
+        evaluate(step + 1, between, stops);
       });
       asked = ask(stop, save, outcome);  // Who was asked meanwhile.
-      save_asked_ = asked.save;
+      save_asked_ |= asked.save;
     }
     if (is_due && goes_along && !asked.stop) saves_->begin(note(outcome.steps), outcome);
     if (!outcome.failure.empty()) break;
@@ -219,7 +225,8 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
   save_at_end(outcome);
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
-    evaluate(outcome.steps, outcome.held_out_after, stop);
+    evaluate(outcome.steps, outcome.held_out_after,
+             [&] { return session_.any_rank(stop != nullptr && *stop); });
   return outcome;
 }
 
@@ -302,8 +309,8 @@ bool Trainer::evaluation_due(std::int64_t step) const {
          step < total_steps_;
 }
 
-void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::atomic<bool>* stop) {
-  into = session_.evaluate(*held_out_, stop);
+void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::function<bool()>& stops) {
+  into = session_.evaluate(*held_out_, stops);
   if (into.tokens > 0 && progress_ != nullptr) progress_->evaluation(step, into.loss, into.tokens);
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,7 +94,7 @@ class Trainer {
   StepReport report(const Slot& slot, const StepResult& result, double seconds) const;
   void finish(StepRecorder& recorder, TrainOutcome& outcome);
   void show(const StepReport& line);
-  void evaluate(std::int64_t step, Evaluation& into, const std::atomic<bool>* stop);
+  void evaluate(std::int64_t step, Evaluation& into, const std::function<bool()>& stops);
   bool evaluation_due(std::int64_t step) const;
 
   const RunConfig& config_;
