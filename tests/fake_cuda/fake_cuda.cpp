@@ -40,7 +40,8 @@ void FakeCuda::launch_joint(CudaStreamHandle stream, const std::string& what,
   Stream* const own = find(stream);
   if (own == nullptr) return;
   for (const FakeAccess& access : accesses)
-    fits(CudaPointer::device, access.begin, access.bytes, what);
+    if (memory_[0].kind_of(access.begin, access.bytes) != CudaPointer::pinned)
+      fits(CudaPointer::device, access.begin, access.bytes, what);
   timeline_.issue(*own, what, accesses, [] {});
   timeline_.issue_gated(*own, work.may_begin, work.begin);
   timeline_.issue_gated(*own, work.may_end, work.end);

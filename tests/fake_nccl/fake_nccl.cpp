@@ -39,6 +39,11 @@ std::uint64_t FakeNccl::num_calls() const {
   return num_calls_;
 }
 
+std::uint64_t FakeNccl::num_groups() const {
+  const Lock lock(mutex_);
+  return num_groups_;
+}
+
 bool FakeNccl::fails() { return num_calls_++ == options_.failing_call; }
 
 FakeNccl::CommPointer FakeNccl::find(NcclCommHandle comm, const std::string& what) {
@@ -177,6 +182,7 @@ NcclStatus FakeNccl::group_end() {
 
 FakeNccl::Launch FakeNccl::launch_of(const CommPointer& comm, const FakeNcclGroup& group) {
   const std::uint64_t number = comm->num_given++;
+  ++num_groups_;
   const auto locked = [this](const auto& work) {
     const Lock lock(mutex_);
     return work();

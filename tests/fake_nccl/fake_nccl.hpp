@@ -48,6 +48,7 @@ class FakeNccl final : public NcclApi {
   std::vector<std::string> complaints() const { return complaints_.texts(); }
   std::vector<std::string> leaks() const;  // what was made and not given back
   std::uint64_t num_calls() const;
+  std::uint64_t num_groups() const;  // of all ranks
 
   NcclStatus version(int& version) override;
   NcclStatus unique_id(NcclId& id) override;
@@ -91,7 +92,7 @@ class FakeNccl final : public NcclApi {
   std::condition_variable changed_;
   // Guarded by mutex_.
   PhiloxStream random_;
-  std::uint64_t num_calls_ = 0;
+  std::uint64_t num_calls_ = 0, num_groups_ = 0;
   std::uint8_t num_ids_ = 0;
   std::map<NcclCommHandle, CommPointer> comms_;
   std::vector<std::shared_ptr<FakeNcclClique>> cliques_;

@@ -58,7 +58,10 @@ void NcclLink::settle(const MetCall& call, Given given) {
   Patience patience;
   while (given.status == NcclStatus::in_progress) {
     patience.pause();
-    if (has_failed()) throw_failure(call);
+    if (has_failed()) {
+      await_over();
+      throw_failure(call);
+    }
     if (patience.waited_s() > patience_.timeout_s)
       fail(fmt::format("NCCL did not begin {} within {} s", describe(call), patience_.timeout_s));
     const std::lock_guard lock(calls_);
@@ -68,6 +71,14 @@ void NcclLink::settle(const MetCall& call, Given given) {
   if (!is_error(given.status)) return;
   fail(nccl_failure(api_, given.status, given.call));
   throw_failure(call);
+}
+
+// What NCCL is about to put on a stream names the stream, and memory, of who is told of the failure
+// and may free both.
+void NcclLink::await_over() {
+  look_now();
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, abort_max, [&] { return is_over_; });
 }
 
 void NcclLink::fail(const std::string& text) noexcept {

@@ -72,6 +72,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   void settle(const MetCall& call, Given given);
   Given ask_state();
   void await_open();
+  void await_over();
   void fail(const std::string& text) noexcept;
   bool has_failed() const { return !line_->failure().empty(); }
 
