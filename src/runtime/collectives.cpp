@@ -42,11 +42,6 @@ std::uint64_t Collectives::reduce(const BoundOp& op, Stream& stream) {
   return comm_->bytes_exchanged() - before;
 }
 
-void Collectives::confirm() const {
-  const std::string reason = comm_->failure();
-  if (!reason.empty()) throw Error(reason);
-}
-
 void Collectives::abort(const std::string& failure) noexcept {
   if (comm_ != nullptr) comm_->abort(fmt::format("rank {}: {}", rank_, failure));
 }

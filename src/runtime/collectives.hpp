@@ -20,9 +20,8 @@ class Collectives {
   std::uint64_t gather(const BoundOp& op, Stream& stream);
   std::uint64_t reduce(const BoundOp& op, Stream& stream);  // with zeros for padding
 
-  // Throws when the job has failed: what a stream then holds of a collective may be rubbish, though
-  // the stream went on.
-  void confirm() const;
+  // Of collectives that a stream is done with: throws when a failure cut them short.
+  void confirm() const { comm_->confirm(); }
 
   // Ends the other ranks, and what waits for them.
   void abort(const std::string& failure) noexcept;

@@ -33,7 +33,8 @@ class HostedRank final : public Communicator {
              {.staging = {staging_.data(), staging_.bytes()},
               .sum = make_streamed_sum(cuda),
               .timeout_s = options.timeout_s,
-              .watch_s = 0.001});
+              .watch_s = 0.001,
+              .soon_s = options.soon_s});
     inner_ = std::move(links.data);
     ensure(inner_->completion() == Completion::on_stream);
   }
@@ -113,10 +114,12 @@ class HostedRank final : public Communicator {
   void finish(Collective kind) {
     device_->use_on_this_thread();
     stream_->synchronize();
-    const std::string why = failure();
-    if (!why.empty())
+    try {
+      inner_->confirm();
+    } catch (const Error& error) {
       throw Error(fmt::format("{} on rank {} of {} failed: {}", collective_name(kind), rank(),
-                              world(), why));
+                              world(), error.what()));
+    }
   }
 
   std::unique_ptr<Device> device_;

@@ -18,7 +18,7 @@ struct NcclTestOptions {
   FakeNcclOptions nccl = {};
   FakeCudaOptions cuda = {};
   std::uint64_t staging_bytes_per_rank = 4096;  // little, so that sums come in many chunks
-  double timeout_s = 60;
+  double timeout_s = 60, soon_s = 0.25;
 };
 
 // What the ranks of a job share: machine, library and job.

@@ -42,6 +42,7 @@ struct NcclRankOptions {
   DeviceSum sum = {};
   double timeout_s = 1800;  // for NCCL to join the ranks, and to carry out what all have come to
   double watch_s = 0.02;    // how often the job and NCCL are asked whether they have failed
+  double soon_s = 0.25;     // for what all had come to when the job failed to end well on all
 };
 
 // NCCL of this process, from start to end. Destroyed, it waits for the ranks of all processes to
@@ -58,8 +59,7 @@ class NcclJob {
   // Called by every rank alike, on a thread that runs it: from now on NCCL carries the values of
   // `links.data`, whose ranks meet as they did before; `control` stays as it is, and brings NCCL's
   // ranks together. Views then lie in memory of `device`, and collectives complete on its streams:
-  // one that the job's failure cut short leaves rubbish and ends all the same, so who waits for the
-  // stream asks failure() before it takes what came. What fails here fails the job.
+  // who waits for one calls confirm() before it takes what came. What fails here fails the job.
   //
   // This job, the device and what is behind the links outlive the rank's communicator.
   virtual void join(RankLinks& links, Device& device, const NcclRankOptions& options) = 0;

@@ -45,6 +45,9 @@ class NcclCommunicator final : public Communicator {
   void send(TensorView values, int from, int to, Stream& stream) override;
   void barrier(Stream& stream) override;
 
+  void confirm() const override {
+    if (link_ != nullptr && link_->has_cut_short()) throw Error(failure());
+  }
   std::uint64_t bytes_exchanged() const override {
     return bytes_exchanged_.load(std::memory_order_relaxed);
   }

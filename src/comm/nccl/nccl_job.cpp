@@ -67,8 +67,8 @@ class NcclJobOfProcess final : public NcclJob {
     if (line->world() == 1) return nullptr;
     ensure(api_ != nullptr);
     check_world(line->world());
-    const auto link = std::make_shared<NcclLink>(*api_, line, device,
-                                                 NcclPatience{options.timeout_s, options.watch_s});
+    const auto link = std::make_shared<NcclLink>(
+        *api_, line, device, NcclPatience{options.timeout_s, options.watch_s, options.soon_s});
     device.use_on_this_thread();
     link->open(agree_on_id(control));
     const std::lock_guard lock(mutex_);

@@ -26,8 +26,9 @@ void NcclLink::open(const NcclId& id) {
   try {
     await_open();
     watcher_ = std::thread([self = shared_from_this()] { self->watch(); });
-  } catch (...) {
-    is_down_ = true;
+  } catch (const std::exception& error) {
+    fail(error.what());  // First: the others must abort too for this one to end.
+    is_down_ = has_cut_short_ = true;
     api_.comm_abort(comm_);
     throw;
   }
@@ -53,15 +54,12 @@ NcclLink::Given NcclLink::ask_state() {
   return {is_error(asked) ? asked : state, "ncclCommGetAsyncError"};
 }
 
-// Until NCCL has put the group on the stream, nothing else may follow it there.
+// Until NCCL has put the group on the stream, nothing else may follow it there; and until it has,
+// or is down and never will, the stream and the memory of the group must live, whatever has failed.
 void NcclLink::settle(const MetCall& call, Given given) {
   Patience patience;
   while (given.status == NcclStatus::in_progress) {
     patience.pause();
-    if (has_failed()) {
-      await_over();
-      throw_failure(call);
-    }
     if (patience.waited_s() > patience_.timeout_s)
       fail(fmt::format("NCCL did not begin {} within {} s", describe(call), patience_.timeout_s));
     const std::lock_guard lock(calls_);
@@ -71,14 +69,6 @@ void NcclLink::settle(const MetCall& call, Given given) {
   if (!is_error(given.status)) return;
   fail(nccl_failure(api_, given.status, given.call));
   throw_failure(call);
-}
-
-// What NCCL is about to put on a stream names the stream, and memory, of who is told of the failure
-// and may free both.
-void NcclLink::await_over() {
-  look_now();
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, abort_max, [&] { return is_over_; });
 }
 
 void NcclLink::fail(const std::string& text) noexcept {
@@ -155,9 +145,14 @@ void NcclLink::take_down() {
     is_aborting_ = true;
     changed_.notify_all();
   }
+  std::this_thread::sleep_for(std::chrono::duration<double>(patience_.soon_s));
+  abort();
+}
+
+void NcclLink::abort() {
   std::unique_lock lock(calls_, std::defer_lock);
   static_cast<void>(lock.try_lock_for(inside_max));
-  is_down_ = true;
+  is_down_ = has_cut_short_ = true;
   api_.comm_abort(comm_);
 }
 
@@ -171,7 +166,10 @@ bool NcclLink::finalize() {
     patience.pause();
     given = ask_state();
   }
-  if (is_error(given.status)) return false;
+  if (is_error(given.status)) {  // The others would wait for this rank, whose abort for them.
+    fail(nccl_failure(api_, given.status, given.call));
+    return false;
+  }
   is_down_ = true;
   api_.comm_destroy(comm_);
   return true;

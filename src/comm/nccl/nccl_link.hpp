@@ -4,6 +4,7 @@
 // whether NCCL has, and whether a collective hangs; it alone takes the end down: by an abort, which
 // ends what runs on the device, or, when the rank has left in peace, together with the others. NCCL
 // may wait for other ranks of the host in both, so neither is done by a thread that others need.
+// Between a failure and the abort is a moment for what all ranks have come to.
 //
 // Thread contract: open(), run() and leave() from the rank's thread; look_now() from any; close()
 // when the rank calls no more.
@@ -25,7 +26,7 @@
 namespace strata {
 
 struct NcclPatience {
-  double timeout_s = 1800, watch_s = 0.02;
+  double timeout_s = 1800, watch_s = 0.02, soon_s = 0.25;
 };
 
 class NcclLink : public std::enable_shared_from_this<NcclLink> {
@@ -51,6 +52,8 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   // Returns when NCCL has let go of the rank. What NCCL does not end is left behind.
   void close();
 
+  // Whether what a stream is done with may not be what it should. Any thread.
+  bool has_cut_short() const { return has_cut_short_; }
   [[noreturn]] void throw_failure(const MetCall& call) const;
 
  private:
@@ -72,7 +75,6 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   void settle(const MetCall& call, Given given);
   Given ask_state();
   void await_open();
-  void await_over();
   void fail(const std::string& text) noexcept;
   bool has_failed() const { return !line_->failure().empty(); }
 
@@ -82,6 +84,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   void look();
   void take_down();
   bool finalize();
+  void abort();
 
   // Constant after construction.
   NcclApi& api_;
@@ -91,7 +94,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   // Held by whoever is inside NCCL with comm_.
   std::timed_mutex calls_;
   NcclCommHandle comm_ = nullptr;
-  std::atomic<bool> is_down_ = false;
+  std::atomic<bool> is_down_ = false, has_cut_short_ = false;
   // Guarded by mutex_.
   std::mutex mutex_;
   std::condition_variable changed_;

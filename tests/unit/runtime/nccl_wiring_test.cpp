@@ -74,7 +74,8 @@ class NcclToys {
                {.staging = {staging.data(), staging.bytes()},
                 .sum = testing::make_streamed_sum(*cuda_),
                 .timeout_s = 60,
-                .watch_s = 0.001});
+                .watch_s = 0.001,
+                .soon_s = 0.002});
   }
 
   std::shared_ptr<FakeCuda> cuda_;
