@@ -4,6 +4,7 @@
 set(STRATA_HAS_CUDA OFF)
 set(STRATA_CUDA_UNUSED "/src/device/cuda/runtime/")
 set(STRATA_CUDA_RUNTIME)
+set(STRATA_NCCL_UNUSED "/src/comm/nccl/runtime/")
 set(STRATA_CUDA_KERNELS)
 set(STRATA_CUDA_LIBRARIES)
 if(NOT STRATA_CUDA OR STRATA_FUZZ OR STRATA_SANITIZE)
@@ -46,4 +47,12 @@ if(STRATA_CUDA_SOURCES)
   set(STRATA_CUDA_KERNELS kernels/cuda)
   # cuBLASLt is a shared library of the toolkit: only who calls it shall need it to start.
   set(STRATA_CUDA_LIBRARIES CUDA::cudart_static -Wl,--push-state,--as-needed CUDA::cublasLt -Wl,--pop-state)
+endif()
+
+# NCCL's header suffices: the library is loaded when it is first used.
+find_path(STRATA_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+if(STRATA_NCCL_INCLUDE)
+  set(STRATA_NCCL_UNUSED "/src/comm/nccl_absent\\.cpp$")
+else()
+  message(STATUS "without NCCL: there is no nccl.h, so several GPUs cannot train together")
 endif()

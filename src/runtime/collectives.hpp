@@ -1,6 +1,6 @@
 #pragma once
 // A rank's part in its job: what it exchanges with the other ranks, and that they learn when it
-// fails. Thread contract: gather and reduce from one thread at a time; abort from any.
+// fails. Thread contract: gather and reduce from one thread at a time; the rest from any.
 
 #include <cstdint>
 #include <string>
@@ -19,6 +19,9 @@ class Collectives {
   // Both return the bytes that were exchanged.
   std::uint64_t gather(const BoundOp& op, Stream& stream);
   std::uint64_t reduce(const BoundOp& op, Stream& stream);  // with zeros for padding
+
+  // Of collectives that a stream is done with: throws when a failure cut them short.
+  void confirm() const { comm_->confirm(); }
 
   // Ends the other ranks, and what waits for them.
   void abort(const std::string& failure) noexcept;

@@ -56,6 +56,10 @@ class OpRange {
   Device& device_;
 };
 
+bool is_collective(const Op& op) {
+  return op.kind == OpKind::gather || op.kind == OpKind::reduce;
+}
+
 UpdateScalars scalars_of(const TensorView& view) {
   UpdateScalars scalars;
   std::memcpy(&scalars, view.data, sizeof scalars);
@@ -123,9 +127,14 @@ void OpRunner::run(const Op& op, StepState& step) {
   try {
     issue(op, step);
     stream(op).synchronize();
+    confirm(op);
   } catch (const std::exception& error) {
     throw Error(failure(op, step, error.what()));
   }
+}
+
+void OpRunner::confirm(const Op& op) const {
+  if (is_collective(op) && is_asynchronous(op)) collectives_.confirm();
 }
 
 void OpRunner::carry_out(const Op& op, StepState& step) {

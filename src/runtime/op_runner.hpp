@@ -29,6 +29,9 @@ class OpRunner {
   bool looks_at_host(const Op& op) const;
   // Gives the work of such an op to its stream.
   void issue(const Op& op, StepState& step);
+  // Called once the stream is done with an op. Throws when that was not to the op's end: a
+  // collective that the job's failure cut short.
+  void confirm(const Op& op) const;
   Stream& stream(const Op& op) const { return *streams_[static_cast<std::size_t>(op.lane)]; }
   Device& device() const { return *parts_.device; }
   // Returns when nothing is left to do on any stream, or nothing ever will be done.

@@ -203,6 +203,7 @@ class SeededWalker final : public InlineWalker {
     guarded([&] {
       try {
         c.step->ran(*c.op, lane.await_oldest());
+        runner_.confirm(*c.op);
       } catch (const std::exception& error) {
         throw Error(runner_.failure(*c.op, *c.step, error.what()));
       }

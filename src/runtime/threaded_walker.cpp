@@ -251,6 +251,7 @@ class ThreadedWalker final : public LaneWalker {
     while (const auto flight = lane.oldest()) {
       try {
         const OpSpan span = lane.await_oldest();
+        runner_.confirm(*flight->op);
         stream_is_done(*flight, span, free_ns);
         free_ns = span.end_ns;
       } catch (const std::exception& error) {

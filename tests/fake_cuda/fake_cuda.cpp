@@ -1,5 +1,6 @@
 #include "fake_cuda/fake_cuda.hpp"
 
+#include <chrono>
 #include <cstring>
 
 #include "strata/core/bytes.hpp"
@@ -31,6 +32,20 @@ void FakeCuda::launch(CudaStreamHandle stream, const std::string& what,
   for (const FakeAccess& access : accesses)
     fits(CudaPointer::device, access.begin, access.bytes, what);
   timeline_.issue(*own, what, accesses, std::move(work));
+}
+
+void FakeCuda::launch_joint(CudaStreamHandle stream, const std::string& what,
+                            const std::vector<FakeAccess>& accesses, const JointWork& work) {
+  const std::lock_guard lock(mutex_);
+  Stream* const own = find(stream);
+  if (own == nullptr) return;
+  for (const FakeAccess& access : accesses)
+    if (memory_[0].kind_of(access.begin, access.bytes) != CudaPointer::pinned)
+      fits(CudaPointer::device, access.begin, access.bytes, what);
+  timeline_.issue(*own, what, accesses, [] {});
+  timeline_.issue_gated(*own, work.may_begin, work.begin);
+  timeline_.issue_gated(*own, work.may_end, work.end);
+  issued_.notify_all();
 }
 
 void FakeCuda::host_touches(const FakeAccess& access, const std::string& what) {
@@ -119,10 +134,27 @@ CudaStatus FakeCuda::set_device(int ordinal) {
   return CudaStatus::success;
 }
 
+// Until it is so; false: it never will be.
+template <typename Run>
+bool FakeCuda::run(Lock& lock, const Run& run) {
+  while (!run()) {
+    if (!timeline_.waits_at_a_gate()) return false;
+    issued_.wait_for(lock, std::chrono::microseconds(200));
+  }
+  return true;
+}
+
+void FakeCuda::run_device(Lock& lock, int device) {
+  std::vector<std::shared_ptr<Stream>> own;
+  for (const auto& [handle, stream] : streams_)
+    if (FakeTimeline::device_of(*stream) == device) own.push_back(stream);
+  for (const auto& stream : own) run(lock, [&] { return timeline_.run_until_done(*stream); });
+}
+
 CudaStatus FakeCuda::synchronize() {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   const bool failing = fails();
-  for (const auto& [handle, stream] : streams_) timeline_.run_until_done(*stream);
+  run_device(lock, current_device());
   return failing ? launch_failure : CudaStatus::success;
 }
 
@@ -166,23 +198,24 @@ CudaStatus FakeCuda::stream_create(CudaStreamHandle& stream) {
 
 // What it has to do is done all the same.
 CudaStatus FakeCuda::stream_destroy(CudaStreamHandle stream) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   const bool failing = fails();
   Stream* const own = find(stream);
   if (own == nullptr) return invalid_value;
-  timeline_.run_until_done(*own);
+  run(lock, [&] { return timeline_.run_until_done(*own); });
   streams_.erase(stream);
   return failing ? launch_failure : CudaStatus::success;
 }
 
 CudaStatus FakeCuda::stream_synchronize(CudaStreamHandle stream) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   if (fails()) return launch_failure;
   Stream* const own = find(stream);
   if (own == nullptr) return invalid_value;
   check_wait(FakeTimeline::is_done(*own));
-  return timeline_.run_until_done(*own) ? CudaStatus::success
-                                        : complain("a stream is stuck: nothing can run");
+  return run(lock, [&] { return timeline_.run_until_done(*own); })
+             ? CudaStatus::success
+             : complain("a stream is stuck: nothing can run");
 }
 
 CudaStatus FakeCuda::stream_wait_event(CudaStreamHandle stream, CudaEventHandle event) {
@@ -226,14 +259,25 @@ CudaStatus FakeCuda::event_record(CudaEventHandle event, CudaStreamHandle stream
 }
 
 CudaStatus FakeCuda::event_synchronize(CudaEventHandle event) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   if (fails()) return launch_failure;
   const auto awaited = find_event(event);
   if (awaited == nullptr) return invalid_value;
   if (num_host_waits_++ == options_.dropped_host_wait) return CudaStatus::success;
   check_wait(FakeTimeline::is_reached(*awaited));
-  return timeline_.run_until_reached(*awaited) ? CudaStatus::success
-                                               : complain("an event is stuck: nothing can run");
+  return run(lock, [&] { return timeline_.run_until_reached(*awaited); })
+             ? CudaStatus::success
+             : complain("an event is stuck: nothing can run");
+}
+
+// Who asks has not waited: what came before may not be used by the host.
+CudaStatus FakeCuda::event_query(CudaEventHandle event, bool& is_reached) {
+  const std::lock_guard lock(mutex_);
+  if (fails()) return launch_failure;
+  const auto awaited = find_event(event);
+  if (awaited == nullptr) return invalid_value;
+  is_reached = FakeTimeline::is_reached(*awaited);
+  return CudaStatus::success;
 }
 
 CudaStatus FakeCuda::elapsed_ms(float& ms, CudaEventHandle begin, CudaEventHandle end) {
@@ -256,11 +300,13 @@ CudaStatus FakeCuda::allocate(void*& data, std::uint64_t bytes) {
 }
 
 CudaStatus FakeCuda::release(void* data) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   const bool failing = fails();
-  for (const auto& [handle, stream] : streams_) timeline_.run_until_done(*stream);  // as cudaFree
-  for (auto& [device, memory] : memory_)
+  for (auto& [device, memory] : memory_) {
+    if (memory.kind_of(data) != CudaPointer::device) continue;
+    run_device(lock, device);  // as cudaFree
     if (memory.release(data)) return failing ? launch_failure : CudaStatus::success;
+  }
   return complain("device memory is given back that is none");
 }
 
@@ -275,7 +321,7 @@ CudaStatus FakeCuda::unregister_host(void* data) {
   const std::lock_guard lock(mutex_);
   const bool failing = fails();
   for (const auto& [handle, stream] : streams_)
-    if (!FakeTimeline::is_done(*stream))
+    if (FakeTimeline::device_of(*stream) == current_device() && !FakeTimeline::is_done(*stream))
       complaints_.add("host memory is unregistered while streams may need it");
   if (!memory_[0].unregister_host(data))
     return complain("host memory is unregistered that is not registered");

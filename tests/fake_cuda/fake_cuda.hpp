@@ -7,6 +7,7 @@
 //
 // Thread contract: any thread.
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -42,6 +43,16 @@ class FakeCuda final : public CudaApi {
   // Work as of a kernel.
   void launch(CudaStreamHandle stream, const std::string& what,
               const std::vector<FakeAccess>& accesses, std::function<void()> work);
+  // Work as of a library that joins streams of several threads: it begins when the stream has come
+  // to it and may_begin(), and ends when may_end(). Who waits for it lets other threads go on.
+  struct JointWork {
+    std::function<bool()> may_begin;
+    std::function<void()> begin;
+    std::function<bool()> may_end;
+    std::function<void()> end;
+  };
+  void launch_joint(CudaStreamHandle stream, const std::string& what,
+                    const std::vector<FakeAccess>& accesses, const JointWork& work);
   void host_touches(const FakeAccess& access, const std::string& what);
   // The calling thread must not wait for the device.
   void forbid_waiting(const std::string& thread_name);
@@ -72,6 +83,7 @@ class FakeCuda final : public CudaApi {
   CudaStatus event_destroy(CudaEventHandle event) override;
   CudaStatus event_record(CudaEventHandle event, CudaStreamHandle stream) override;
   CudaStatus event_synchronize(CudaEventHandle event) override;
+  CudaStatus event_query(CudaEventHandle event, bool& is_reached) override;
   CudaStatus elapsed_ms(float& ms, CudaEventHandle begin, CudaEventHandle end) override;
   CudaStatus allocate(void*& data, std::uint64_t bytes) override;
   CudaStatus release(void* data) override;
@@ -92,6 +104,10 @@ class FakeCuda final : public CudaApi {
   using Stream = FakeTimeline::Stream;
   using Event = FakeTimeline::Event;
 
+  using Lock = std::unique_lock<std::mutex>;
+  template <typename Run>
+  bool run(Lock& lock, const Run& run);
+  void run_device(Lock& lock, int device);
   bool fails();  // counts a call, and lets others go on now and then
   int current_device() const;
   Stream* find(CudaStreamHandle stream);
@@ -103,6 +119,7 @@ class FakeCuda final : public CudaApi {
   const FakeCudaOptions options_;
   FakeComplaints complaints_;
   mutable std::mutex mutex_;
+  std::condition_variable issued_;
   // Guarded by mutex_.
   FakeTimeline timeline_;
   std::map<int, FakeMemory> memory_;  // by device; registrations are the first's

@@ -30,6 +30,11 @@ void FakeTimeline::issue(Stream& stream, const std::string& what,
   stream.queue.push_back({std::move(work), nullptr, 0, false});
 }
 
+void FakeTimeline::issue_gated(Stream& stream, std::function<bool()> gate,
+                               std::function<void()> work) {
+  stream.queue.push_back({std::move(work), nullptr, 0, false, std::move(gate)});
+}
+
 void FakeTimeline::record(Stream& stream, const std::shared_ptr<Event>& event) {
   event->clock = stream.clock;
   stream.queue.push_back({nullptr, event, ++event->recorded, false});
@@ -55,6 +60,13 @@ void FakeTimeline::judge_dropped_wait(const Stream& stream) {
     if (other != stream.id && !covers(stream.clock, other, number) &&
         !covers(known_, other, number))
       dropped_mattered_ = true;
+}
+
+bool FakeTimeline::waits_at_a_gate() const {
+  return std::ranges::any_of(streams_, [](const auto& weak) {
+    const auto stream = weak.lock();
+    return stream && !stream->queue.empty() && stream->queue.front().gate;
+  });
 }
 
 bool FakeTimeline::is_done(const Stream& stream) { return stream.queue.empty(); }
@@ -108,6 +120,7 @@ bool FakeTimeline::conflict(const FakeAccess& a, const FakeAccess& b) {
 bool FakeTimeline::may_run(const Stream& stream) {
   if (stream.queue.empty()) return false;
   const Work& next = stream.queue.front();
+  if (next.gate) return next.gate();
   return !next.waits || next.event->reached >= next.generation;
 }
 

@@ -44,12 +44,17 @@ class FakeTimeline {
 
   void issue(Stream& stream, const std::string& what, const std::vector<FakeAccess>& accesses,
              std::function<void()> work);
+  // Work that may run only when the gate says so: others, who are no streams, bring that about. It
+  // touches the memory of what was issued last.
+  void issue_gated(Stream& stream, std::function<bool()> gate, std::function<void()> work);
   void record(Stream& stream, const std::shared_ptr<Event>& event);
   void wait(Stream& stream, const std::shared_ptr<Event>& event);
   // A wait that is not made. Whether it would have ordered anything that nothing else does is seen
   // when the stream gets its next work.
   void drop_wait(Stream& stream, const Event& event);
   bool dropped_wait_mattered() const { return dropped_mattered_; }
+
+  bool waits_at_a_gate() const;
 
   static bool is_done(const Stream& stream);
   static bool is_reached(const Event& event);
@@ -69,6 +74,7 @@ class FakeTimeline {
     std::shared_ptr<Event> event;  // recorded, or waited for, as of
     std::uint64_t generation = 0;  // this record
     bool waits = false;
+    std::function<bool()> gate = nullptr;
   };
   struct Live {  // an access that the host has not waited for
     FakeAccess access;

@@ -45,10 +45,11 @@ RanksRun ToyRanks::run(IoEngine* engine, const RankOptions& rank_options,
   RanksRun run{std::vector<Trajectory>(ranks), std::vector<StepTiming>(ranks),
                std::vector<StepTiming>(ranks), std::vector<std::string>(ranks), ""};
   const auto run_rank = [&](int rank) {
-    const RankLinks& own = links[static_cast<std::size_t>(rank)];
+    RankLinks& own = links[static_cast<std::size_t>(rank)];
     const auto device = make_host_device({});
     const auto stream = device->make_stream("rank");
     try {
+      carrier_(own);
       ToyRank toy(program(rank), plan(rank), engine, own.data.get(), rank_options(rank),
                   hardware_(rank));
       own.control->barrier(*stream);

@@ -29,6 +29,8 @@ class ToyRanks {
 
   int world() const { return shape_.world; }
   void set_hardware(RankHardware hardware) { hardware_ = std::move(hardware); }
+  // Called on each rank's thread before it has anything: what else shall carry its data.
+  void set_carrier(std::function<void(RankLinks& links)> carrier) { carrier_ = std::move(carrier); }
   const Program& program(int rank) const { return programs_[static_cast<std::size_t>(rank)]; }
   const Plan& plan(int rank) const { return plans_[static_cast<std::size_t>(rank)]; }
 
@@ -55,6 +57,7 @@ class ToyRanks {
   std::vector<Program> programs_;
   std::vector<Plan> plans_;
   RankHardware hardware_ = [](int) { return ToyHardware{}; };
+  std::function<void(RankLinks& links)> carrier_ = [](RankLinks&) {};
 };
 
 // The same work for one rank: all the micro-batches of all.

@@ -44,6 +44,10 @@ class Communicator {
   virtual void send(TensorView values, int from, int to, Stream&) = 0;
   virtual void barrier(Stream&) = 0;
 
+  // Of collectives that complete on a stream, once it is done with them: throws when the job's
+  // failure cut one short, which leaves rubbish though the stream goes on. Any thread.
+  virtual void confirm() const {}
+
   // Since the start: what all_gather brought to this rank from others, and what reduce_scatter took
   // from it to others, in the ideal exchange: (world - 1) / world of the whole, each.
   virtual std::uint64_t bytes_exchanged() const = 0;

@@ -66,6 +66,7 @@ class Event {
   virtual ~Event() = default;
   virtual void synchronize() = 0;  // Blocks the calling thread until the point is reached. Throws
                                    // if the work failed.
+  virtual bool is_reached() = 0;   // Without waiting. Throws as synchronize() does.
   // When the point was reached, on the clock of now_ns(). Asked after synchronize().
   virtual std::int64_t time_ns() = 0;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/bulk_copy.hpp"
+#include "comm/meeting.hpp"
 #include "comm/rank_sum.hpp"
 #include "rendezvous.hpp"
 #include "strata/comm/communicator.hpp"
@@ -42,14 +43,14 @@ struct LocalJob {
   Rendezvous data, control;
 };
 
-class LocalCommunicator final : public Communicator {
+class LocalCommunicator final : public Communicator, public Meeting {
  public:
   LocalCommunicator(int rank, Rendezvous& line, std::shared_ptr<LocalJob> job)
       : rank_(rank),
         job_(std::move(job)),
         line_(line),
         sources_(static_cast<std::size_t>(line.world())) {}
-  ~LocalCommunicator() override { line_.withdraw(rank_); }
+  ~LocalCommunicator() override { LocalCommunicator::leave(); }
 
   int rank() const override { return rank_; }
   int world() const override { return line_.world(); }
@@ -113,6 +114,14 @@ class LocalCommunicator final : public Communicator {
   }
   std::string failure() const override { return job_->failure.reason(job_->failure.lock()); }
 
+  void meet(const MetCall& call) override {
+    const TensorView values{nullptr, call.dtype, {call.count}};
+    line_.enter(rank_, {call.kind, values, values, call.from, call.to});
+  }
+  void leave() noexcept override {
+    if (!std::exchange(has_left_, true)) line_.withdraw(rank_);
+  }
+
  private:
   // Peers read this rank's memory directly, so the stream's earlier work must be done before they
   // are let in.
@@ -152,6 +161,7 @@ class LocalCommunicator final : public Communicator {
   std::shared_ptr<LocalJob> job_;
   Rendezvous& line_;
   // Of the thread that calls.
+  bool has_left_ = false;
   std::vector<const std::byte*> sources_;
   std::atomic<std::uint64_t> bytes_exchanged_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "chunked_sum.hpp"
 #include "comm/bulk_copy.hpp"
+#include "comm/meeting.hpp"
 #include "strata/core/error.hpp"
 #include "strata/device/device.hpp"
 
@@ -19,13 +20,13 @@ std::span<std::byte> bytes_of(TensorView values) {
   return {static_cast<std::byte*>(values.data), static_cast<std::size_t>(values.bytes())};
 }
 
-class MpiCommunicator final : public Communicator {
+class MpiCommunicator final : public Communicator, public Meeting {
  public:
   explicit MpiCommunicator(std::shared_ptr<MpiEndpoint> endpoint)
       : endpoint_(std::move(endpoint)),
         sum_(*endpoint_),
         parts_(static_cast<std::size_t>(endpoint_->num_ranks())) {}
-  ~MpiCommunicator() override { endpoint_->leave(); }
+  ~MpiCommunicator() override { MpiCommunicator::leave(); }
 
   int rank() const override { return endpoint_->rank(); }
   int world() const override { return endpoint_->num_ranks(); }
@@ -41,6 +42,11 @@ class MpiCommunicator final : public Communicator {
   void abort(const std::string& reason) noexcept override { endpoint_->world().fail(reason); }
   std::string failure() const override { return endpoint_->world().failure(); }
 
+  void meet(const MetCall& call) override;
+  void leave() noexcept override {
+    if (!std::exchange(has_left_, true)) endpoint_->leave();
+  }
+
  private:
   void meet(const CallHeader& call, Stream& stream);
   void cut_evenly(std::int64_t count);
@@ -50,6 +56,7 @@ class MpiCommunicator final : public Communicator {
   void count_exchanged(TensorView shard);
 
   std::shared_ptr<MpiEndpoint> endpoint_;
+  bool has_left_ = false;
   ChunkedSum sum_;
   std::vector<PartSpan> parts_;  // of the call at hand, by rank
   Transfers transfers_;
@@ -60,6 +67,14 @@ class MpiCommunicator final : public Communicator {
 void MpiCommunicator::meet(const CallHeader& call, Stream& stream) {
   stream.synchronize();
   endpoint_->meet(call);
+}
+
+void MpiCommunicator::meet(const MetCall& call) {
+  endpoint_->meet({.count = call.count,
+                   .root = call.from,
+                   .target = call.to,
+                   .kind = call.kind,
+                   .dtype = call.dtype});
 }
 
 void MpiCommunicator::all_gather(TensorView shard, TensorView gathered, Stream& stream) {

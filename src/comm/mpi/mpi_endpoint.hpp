@@ -15,7 +15,7 @@
 
 #include "call_header.hpp"
 #include "mpi_world.hpp"
-#include "patience.hpp"
+#include "comm/patience.hpp"
 
 namespace strata {
 

@@ -9,7 +9,7 @@
 #include "mpi_communicator.hpp"
 #include "mpi_endpoint.hpp"
 #include "mpi_world.hpp"
-#include "patience.hpp"
+#include "comm/patience.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {

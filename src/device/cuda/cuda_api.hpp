@@ -56,6 +56,7 @@ class CudaApi {
   virtual CudaStatus event_destroy(CudaEventHandle event) = 0;
   virtual CudaStatus event_record(CudaEventHandle event, CudaStreamHandle stream) = 0;
   virtual CudaStatus event_synchronize(CudaEventHandle event) = 0;
+  virtual CudaStatus event_query(CudaEventHandle event, bool& is_reached) = 0;
   virtual CudaStatus elapsed_ms(float& ms, CudaEventHandle begin, CudaEventHandle end) = 0;
 
   // --- Memory.

@@ -19,6 +19,11 @@ class CudaEvent final : public Event {
   void synchronize() override {
     check(api_, api_.event_synchronize(event_.get()), "cudaEventSynchronize");
   }
+  bool is_reached() override {
+    bool is_reached = false;
+    check(api_, api_.event_query(event_.get(), is_reached), "cudaEventQuery");
+    return is_reached;
+  }
   std::int64_t time_ns() override { return clock_.time_ns(event_.get()); }
   CudaEventHandle handle() const { return event_.get(); }
 

@@ -14,6 +14,7 @@ namespace {
 class HostEvent final : public Event {
  public:
   void synchronize() override {}
+  bool is_reached() override { return true; }
   std::int64_t time_ns() override { return reached_ns_; }
   void reach() { reached_ns_ = now_ns(); }
 

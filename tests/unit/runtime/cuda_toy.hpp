@@ -16,9 +16,13 @@ namespace strata::testing {
 class CudaToy {
  public:
   explicit CudaToy(const FakeCudaOptions& options)
-      : fake_(options), device_(make_cuda_device(fake_, 1, {})) {}
+      : CudaToy(std::make_shared<FakeCuda>(options), 1) {}
+  // One of several devices of a machine.
+  CudaToy(std::shared_ptr<FakeCuda> machine, int ordinal)
+      : machine_(std::move(machine)), device_(make_cuda_device(fake_, ordinal, {})) {}
 
   FakeCuda& fake() { return fake_; }
+  Device& device() { return *device_; }
   ToyHardware hardware() { return {device_.get(), kernels_.get(), &model_, &optimizer_}; }
 
   // The fake is told of what the host touches, and that no lane waits for the device.
@@ -49,7 +53,8 @@ class CudaToy {
             std::string(op_kind_name(op.kind)) + " on lane " + std::string(lane_name(op.lane)));
   }
 
-  FakeCuda fake_;
+  const std::shared_ptr<FakeCuda> machine_;
+  FakeCuda& fake_ = *machine_;
   const std::unique_ptr<Device> device_;
   ToyModel host_model_;
   ToyOptimizer host_optimizer_;

@@ -129,6 +129,13 @@ class CudaRuntime final : public CudaApi {
   CudaStatus event_synchronize(CudaEventHandle event) override {
     return status_of(cudaEventSynchronize(event_of(event)));
   }
+  CudaStatus event_query(CudaEventHandle event, bool& is_reached) override {
+    const cudaError_t error = cudaEventQuery(event_of(event));
+    is_reached = error == cudaSuccess;
+    if (error != cudaErrorNotReady) return status_of(error);
+    cudaGetLastError();  // It counts as one.
+    return CudaStatus::success;
+  }
   CudaStatus elapsed_ms(float& ms, CudaEventHandle begin, CudaEventHandle end) override {
     return status_of(cudaEventElapsedTime(&ms, event_of(begin), event_of(end)));
   }
