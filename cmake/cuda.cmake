@@ -1,10 +1,9 @@
 # CUDA where there is a toolkit that knows our newest architecture, from CUDA_PATH, CUDACXX, PATH or /usr/local/cuda.
-# Without one, with -DSTRATA_CUDA=OFF and under sanitizers the build has src/device/cuda_absent.cpp instead. The runtime
-# is linked statically and finds the driver when it is first used, so the program starts where there is none.
+# Without one, with -DSTRATA_CUDA=OFF and under sanitizers the build has src/device/cuda_absent.cpp and
+# kernels/cuda_absent.cpp instead. The runtime is linked statically and finds the driver when it is first used, so the program starts where there is none.
 set(STRATA_HAS_CUDA OFF)
 set(STRATA_CUDA_UNUSED "/src/device/cuda/runtime/")
 set(STRATA_CUDA_RUNTIME)
-set(STRATA_CUDA_KERNELS)
 set(STRATA_CUDA_LIBRARIES)
 if(NOT STRATA_CUDA OR STRATA_FUZZ OR STRATA_SANITIZE)
   return()
@@ -36,14 +35,13 @@ set(CMAKE_CUDA_EXTENSIONS OFF)
 message(STATUS "CUDA ${CUDAToolkit_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
 
 set(STRATA_HAS_CUDA ON)
-set(STRATA_CUDA_UNUSED "/src/device/cuda_absent\\.cpp$")
+set(STRATA_CUDA_UNUSED "/(src/device|kernels)/cuda_absent\\.cpp$")
 set(STRATA_CUDA_RUNTIME CUDA::cudart_static)
 # The toolkit's headers are not ours: their warnings are no errors.
 get_target_property(STRATA_CUDA_INCLUDES CUDA::cudart_static INTERFACE_INCLUDE_DIRECTORIES)
 set_target_properties(CUDA::cudart_static PROPERTIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${STRATA_CUDA_INCLUDES}")
 file(GLOB_RECURSE STRATA_CUDA_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 if(STRATA_CUDA_SOURCES)
-  set(STRATA_CUDA_KERNELS kernels/cuda)
   # cuBLASLt is a shared library of the toolkit: only who calls it shall need it to start.
   set(STRATA_CUDA_LIBRARIES CUDA::cudart_static -Wl,--push-state,--as-needed CUDA::cublasLt -Wl,--pop-state)
 endif()
