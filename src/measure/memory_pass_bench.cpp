@@ -9,7 +9,7 @@ namespace strata {
 namespace {
 
 constexpr float epsilon = 1e-5f;
-constexpr std::int64_t rope_head_dim = 128, square_block = 4096;
+constexpr std::int64_t rope_head_dim = 128, square_block = 4096, token_stride = 7919;
 
 TimedCall time_rmsnorm_forward(KernelTimer& timer, std::int64_t t, std::int64_t h) {
   const BenchTensor x = timer.tensor(DType::bf16, {t, h}), w = timer.tensor(DType::bf16, {h}),
@@ -76,6 +76,37 @@ TimedCall time_cross_entropy(KernelTimer& timer, std::int64_t c, std::int64_t v)
   return timer.time([&](Kernels& on, Stream& stream) { on.cross_entropy(args, stream); });
 }
 
+// As good as all different, all over the vocabulary.
+BenchTensor token_tensor(const KernelTimer& timer, std::int64_t t, std::int64_t v) {
+  std::vector<std::int32_t> tokens;
+  for (std::int64_t i = 0; i < t; ++i)
+    tokens.push_back(static_cast<std::int32_t>(i * token_stride % v));
+  BenchTensor tensor = timer.tensor(DType::i32, {t}, BenchValues::zeros);
+  timer.device().copy(
+      TensorView(tensor).as<std::byte>(), reinterpret_cast<const std::byte*>(tokens.data()),
+      tokens.size() * sizeof(std::int32_t), CopyKind::host_to_device, timer.stream());
+  timer.stream().synchronize();
+  return tensor;
+}
+
+TimedCall time_embedding_forward(KernelTimer& timer, std::int64_t t, std::int64_t v,
+                                 std::int64_t h) {
+  const BenchTensor tokens = token_tensor(timer, t, v), table = timer.tensor(DType::bf16, {v, h}),
+                    out = timer.tensor(DType::bf16, {t, h});
+  return timer.time(
+      [&](Kernels& on, Stream& stream) { on.embedding_forward(tokens, table, out, stream); });
+}
+
+TimedCall time_embedding_backward(KernelTimer& timer, std::int64_t t, std::int64_t v,
+                                  std::int64_t h) {
+  const BenchTensor tokens = token_tensor(timer, t, v), dout = timer.tensor(DType::bf16, {t, h}),
+                    dtable = timer.tensor(DType::bf16, {v, h});
+  const Slab scratch = timer.device().allocate(timer.kernels().embedding_scratch_bytes(t, v, h));
+  return timer.time([&](Kernels& on, Stream& stream) {
+    on.embedding_backward(tokens, dout, dtable, {scratch.data(), scratch.bytes()}, stream);
+  });
+}
+
 TimedCall time_square_sums(KernelTimer& timer, DType dtype, std::int64_t count) {
   const BenchTensor values = timer.tensor(dtype, {count}),
                     partials = timer.tensor(DType::f64, {ceil_div(count, square_block)},
@@ -94,6 +125,7 @@ TimedCall time_accumulate(KernelTimer& timer, std::int64_t count) {
 
 std::vector<MemoryPass> memory_passes(const GpuBenchSizes& sizes) {
   const std::int64_t t = sizes.pass_rows, h = sizes.hidden, f = sizes.ffn, n = sizes.parameters;
+  const std::int64_t c = sizes.logit_rows, v = sizes.vocabulary;
   const std::int64_t heads = std::max<std::int64_t>(1, h / rope_head_dim);
   const auto of = [](auto time, auto... arguments) {
     return [=](KernelTimer& timer) { return time(timer, arguments...); };
@@ -104,8 +136,9 @@ std::vector<MemoryPass> memory_passes(const GpuBenchSizes& sizes) {
           {"swiglu backward", t, f, of(time_swiglu_backward, t, f)},
           {"rope", t, heads * rope_head_dim, of(time_rope, t, heads)},
           {"add", t, h, of(time_add, t, h)},
-          {"cross-entropy", sizes.logit_rows, sizes.vocabulary,
-           of(time_cross_entropy, sizes.logit_rows, sizes.vocabulary)},
+          {"cross-entropy", c, v, of(time_cross_entropy, c, v)},
+          {"embedding forward", c, h, of(time_embedding_forward, c, v, h)},
+          {"embedding backward", v, h, of(time_embedding_backward, c, v, h)},
           {"norm of bf16 gradient", 1, n, of(time_square_sums, DType::bf16, n)},
           {"norm of f32 gradient", 1, n, of(time_square_sums, DType::f32, n)},
           {"sum of gradients", 1, n, of(time_accumulate, n)}};

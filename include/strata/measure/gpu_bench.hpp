@@ -28,7 +28,7 @@ struct GpuBenchSizes {
                                               {4096, 32, 8, 128}, {8192, 32, 8, 128}};
   std::int64_t parameters = 1 << 27;  // of the optimizer's passes
   std::int64_t pass_rows = 16384;     // of the passes over memory
-  std::int64_t logit_rows = 4096;     // of the loss
+  std::int64_t logit_rows = 4096;     // of the loss and the embedding
   std::uint64_t copy_bytes = 1ull << 30;
 };
 // As much as a host standing in gets through in the time.

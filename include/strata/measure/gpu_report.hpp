@@ -91,7 +91,14 @@ struct GpuReport {
 };
 
 std::string to_json(const GpuReport& report);
+// Throws ConfigError for anything but a report of a known schema version.
+GpuReport gpu_report_from_json(const std::string& text, const std::string& path);
+// Whether a JSON text claims to be such a report.
+bool is_gpu_report(const std::string& text);
+
 // A table for people.
 std::string format_gpu_report(const GpuReport& report);
+// B against A, for each figure that either has.
+std::string compare_gpu_reports(const GpuReport& a, const GpuReport& b);
 
 }  // namespace strata

@@ -141,6 +141,41 @@ TEST(GpuBench, WritesTheKeysThatProgramsRead) {
   EXPECT_EQ(report.at("adam").at(0).at("layout"), "f32/f32/f32");
 }
 
+TEST(GpuBench, IsReadBackAsItWasWritten) {
+  const std::string text = to_json(measured());
+  EXPECT_TRUE(is_gpu_report(text));
+  EXPECT_EQ(to_json(gpu_report_from_json(text, "gpu.json")), text);
+}
+
+TEST(GpuBench, RefusesReportsOfOtherKindsAndSpoiltOnes) {
+  EXPECT_FALSE(is_gpu_report("{\"format\": \"strata-adam-bench\"}"));
+  EXPECT_FALSE(is_gpu_report("no JSON"));
+  json report = json::parse(to_json(measured()));
+  const auto refused = [](const json& document) {
+    EXPECT_THROW(gpu_report_from_json(document.dump(), "gpu.json"), ConfigError);
+  };
+  json other = report;
+  other["schema_version"] = GpuReport::schema_version + 1;
+  refused(other);
+  other = report;
+  other["matmul"][0].erase("k");
+  refused(other);
+  other = report;
+  other["device"]["colour"] = "green";
+  refused(other);
+}
+
+TEST(GpuBench, IsComparedFigureByFigure) {
+  GpuReport a = measured(), b = a;
+  for (double& seconds : b.adam[0].seconds.values) seconds /= 1000;
+  b.passes.erase(b.passes.begin());
+  a.attention.clear();
+  const std::string text = compare_gpu_reports(a, b);
+  EXPECT_THAT(text, AllOf(HasSubstr("B is faster"), HasSubstr("1000.00x"), HasSubstr("only in A"),
+                          HasSubstr("only in B"), HasSubstr("within the noise")));
+  EXPECT_THAT(compare_gpu_reports(b, a), HasSubstr("B is slower"));
+}
+
 TEST(GpuBench, ShowsATableOfEachPart) {
   EXPECT_THAT(
       format_gpu_report(measured()),
