@@ -8,6 +8,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_bench_nvme(*bench, action);
   add_bench_memory(*bench, action);
   add_bench_adam(*bench, action);
+  add_bench_gpu(*bench, action);
   add_bench_all(*bench, action);
   add_bench_compare(*bench, action);
 }

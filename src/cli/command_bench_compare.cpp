@@ -5,6 +5,7 @@
 #include "cli/command_bench.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/plain_file.hpp"
+#include "strata/measure/gpu_report.hpp"
 #include "strata/measure/nvme_report.hpp"
 #include "strata/measure/pass_report.hpp"
 
@@ -23,6 +24,8 @@ std::string compared(const Files& files) {
   if (is_pass_report(a) || is_pass_report(b))
     return compare_pass_reports(pass_report_from_json(a, files.a),
                                 pass_report_from_json(b, files.b));
+  if (is_gpu_report(a) || is_gpu_report(b))
+    return compare_gpu_reports(gpu_report_from_json(a, files.a), gpu_report_from_json(b, files.b));
   return compare_nvme_reports(nvme_report_from_json(a, files.a), nvme_report_from_json(b, files.b));
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "call_time.hpp"
+#include "machine_bench_run.hpp"
 #include "strata/plan/machine.hpp"
 
 namespace strata {

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <barrier>
-#include <thread>
+#include <future>
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
-#include "strata/device/device.hpp"
-#include "strata/measure/samples.hpp"
 
 namespace strata {
 namespace {
@@ -22,9 +20,16 @@ class CopyLane {
         kind_(kind),
         pinned_(device.allocate_pinned(bytes)),
         memory_(device.allocate(bytes)),
-        stream_(device.make_stream("copy")) {}
+        stream_(device.make_stream("copy")) {
+    // What was never written is read too fast.
+    device.fill(pinned_.data(), bytes, std::byte{1}, *stream_);
+    device.fill(memory_.data(), bytes, std::byte{1}, *stream_);
+    stream_->synchronize();
+  }
 
+  // May be called from a thread of its own.
   void copy() {
+    device_.use_on_this_thread();
     const bool up = kind_ == CopyKind::host_to_device;
     std::byte* target = up ? memory_.data() : pinned_.data();
     const std::byte* source = up ? pinned_.data() : memory_.data();
@@ -47,42 +52,50 @@ class CopyLane {
   std::unique_ptr<Stream> stream_;
 };
 
-double rate_alone(CopyLane& lane, int repeats) {
+Samples rates_alone(CopyLane& lane, int repeats) {
   lane.copy();
   Samples rates;
   for (int i = 0; i < repeats; ++i) rates.values.push_back(lane.rate());
-  return rates.median();
+  return rates;
 }
 
 // Both start together; what one still has to copy when the other has ended counts as less.
 double rate_together(CopyLane& up, CopyLane& down) {
   std::barrier start(2);
-  std::thread other([&] {
+  auto other = std::async(std::launch::async, [&] {
     start.arrive_and_wait();
     down.copy();
   });
   start.arrive_and_wait();
   const std::int64_t begin = now_ns();
   up.copy();
-  other.join();
+  other.get();
   return (up.bytes() + down.bytes()) / std::max(seconds(now_ns() - begin), 1e-9);
+}
+
+Samples rates_together(CopyLane& up, CopyLane& down, int repeats) {
+  Samples rates;
+  for (int i = 0; i < repeats; ++i) rates.values.push_back(rate_together(up, down));
+  return rates;
 }
 
 }  // namespace
 
-LinkProfile bench_link(std::uint64_t bytes, MachineBenchRun& run) {
-  const auto device = make_host_device({});
-  CopyLane up(*device, CopyKind::host_to_device, bytes);
-  CopyLane down(*device, CopyKind::device_to_host, bytes);
-  LinkProfile link;
-  run.progress.begin("copies, host to device", 1);
-  link.up_bytes_per_s = rate_alone(up, run.repeats);
-  run.progress.begin("copies, device to host", 1);
-  link.down_bytes_per_s = rate_alone(down, run.repeats);
-  run.progress.begin("copies, both ways", 1);
-  Samples both;
-  for (int i = 0; i < run.repeats; ++i) both.values.push_back(rate_together(up, down));
-  link.both_bytes_per_s = std::min(both.median(), link.up_bytes_per_s + link.down_bytes_per_s);
+LinkProfile LinkRates::profile() const {
+  const double alone = up.median() + down.median();
+  return {up.median(), down.median(), std::min(both.median(), alone)};
+}
+
+LinkRates bench_link(Device& device, std::uint64_t bytes, int repeats, BenchProgress& progress) {
+  CopyLane up(device, CopyKind::host_to_device, bytes);
+  CopyLane down(device, CopyKind::device_to_host, bytes);
+  LinkRates link;
+  progress.begin("copies, host to device", 1);
+  link.up = rates_alone(up, repeats);
+  progress.begin("copies, device to host", 1);
+  link.down = rates_alone(down, repeats);
+  progress.begin("copies, both ways", 1);
+  link.both = rates_together(up, down, repeats);
   return link;
 }
 

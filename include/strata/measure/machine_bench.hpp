@@ -1,7 +1,7 @@
 #pragma once
-// Measures this machine as a MachineProfile: the host standing in for an accelerator, its memory
-// cut in two. Products and attention of the host kernels, copies as the lanes make them, memory,
-// the optimizer in each layout of its state, drives, and collectives among threads.
+// Measures this machine as a MachineProfile: a GPU, or the host standing in for one, its memory cut
+// in two. Products and attention, copies as the lanes make them, memory, the optimizer on the CPU
+// in each layout of its state, drives, and collectives among threads.
 //
 // Thread contract: one thread, which is bound to the first NUMA node.
 
@@ -17,14 +17,20 @@
 namespace strata {
 
 struct MachineBenchOptions {
-  std::string command, date;  // that the sources of measured values name
-  int num_threads = 0;        // of products and the optimizer; 0: one per usable core
-  int ranks = 1;              // threads that collectives run among; 1: none are measured
+  std::string command, date;    // that the sources of measured values name
+  std::optional<int> gpu = {};  // ordinal of the one that is measured; none: the host stands in
+  int num_threads = 0;          // of products and the optimizer; 0: one per usable core
+  // None: one, or one for each GPU of the measured one's kind. Above 1 collectives are measured
+  // among threads of the host standing in; among GPUs they are assumed.
+  std::optional<int> ranks = {};
   int repeats = 3;
-  std::optional<std::uint64_t> gpu_limit = {};  // none: half of the memory that is free
+  // Of each GPU, or of all that the host stands in for. None: what is free on a GPU, half of what
+  // is free on the host.
+  std::optional<std::uint64_t> gpu_limit = {};
   std::vector<std::int64_t> widths = {64, 256, 576, 2048, 4096};  // hidden sizes of Llamas
   std::int64_t tokens = 512;                                      // of a product
-  std::int64_t attention_tokens = 2048;
+  std::int64_t attention_tokens = 2048, attention_heads = 8, attention_kv_heads = 2,
+               attention_head_dim = 64;
   std::int64_t parameters = 16'000'000;      // of the optimizer's passes
   std::uint64_t array_bytes = 256ull << 20;  // of memory's passes, copies and collectives
   std::vector<std::string> nvme_paths = {};
@@ -35,8 +41,11 @@ struct MachineBenchOptions {
   const std::atomic<bool>* stop = nullptr;  // set: end early, throw Interrupted
 };
 
-// Throws ConfigError for options out of range and for a path that is no drive, OutOfMemory where
-// the free memory does not suffice.
+// What is measured on a GPU: sizes that keep one busy.
+MachineBenchOptions gpu_machine_options(int gpu);
+
+// Throws ConfigError for options out of range, for a path that is no drive and where there is no
+// such GPU, OutOfMemory where the free memory does not suffice.
 MachineProfile bench_machine(const MachineBenchOptions& options);
 
 }  // namespace strata

@@ -15,9 +15,9 @@ class CliBenchAll : public CliTest {
  protected:
   std::vector<std::string> tiny(const std::vector<std::string>& more) const {
     std::vector<std::string> arguments{
-        "bench",    "all",  "--gpu-limit",        "64MiB", "--widths",  "64",
-        "--tokens", "16",   "--attention-tokens", "32",    "--count",   "8192",
-        "--size",   "1MiB", "--repeats",          "1",     "--threads", "1"};
+        "bench",     "all", "--device",           "cpu", "--gpu-limit", "64MiB", "--widths", "64",
+        "--tokens",  "16",  "--attention-tokens", "32",  "--count",     "8192",  "--size",   "1MiB",
+        "--repeats", "1",   "--threads",          "1"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
@@ -55,6 +55,15 @@ TEST_F(CliBenchAll, RefusesWhatItCannotWriteOrMeasureBeforeItMeasures) {
   refused({"--ranks", "0"}, "--ranks 0");
   refused({"--count", "0"}, "--count");
   refused({"--gpu-limit", "0"}, "--gpu-limit");
+}
+
+TEST_F(CliBenchAll, RefusesADeviceThatIsNotThere) {
+  for (const auto& [device, message] : {std::pair("1000", "there is no GPU"),
+                                        std::pair("abacus", "--device abacus: auto, gpu, cpu")}) {
+    const ProcessResult result = run({"bench", "all", "--device", device});
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_THAT(result.err, HasSubstr(message));
+  }
 }
 
 }  // namespace

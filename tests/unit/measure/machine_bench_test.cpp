@@ -7,7 +7,9 @@
 #include <cmath>
 #include <vector>
 
+#include "healthy_machine.hpp"
 #include "src/measure/compute_bench.hpp"
+#include "src/measure/machine_bench_gpus.hpp"
 #include "strata/core/error.hpp"
 #include "strata/topology/topology.hpp"
 
@@ -86,6 +88,77 @@ TEST(MachineBench, GivesEachRankItsShareOfTheHostThatStandsIn) {
   for (const char* key : {"bf16", "f32", "memory_bytes_per_s"})
     EXPECT_THAT(machine.sources.at(std::string("accelerator.") + key),
                 HasSubstr("; one of 2 ranks has its share"));
+}
+
+// GPUs by their facts; what computes for them is this host, whose memory is theirs.
+BenchGpus made_up_gpus(const std::vector<const char*>& names, std::uint64_t memory_bytes) {
+  std::vector<CudaDeviceFacts> gpus;
+  for (const char* name : names) {
+    gpus.push_back(healthy_cuda().devices.front());
+    gpus.back().name = name;
+  }
+  return {gpus, BenchAccelerator(make_host_device({.memory_bytes = memory_bytes}), {},
+                                 make_ref_kernels())};
+}
+
+MachineBenchOptions tiny_gpu() {
+  MachineBenchOptions options = tiny();
+  options.gpu = 0;
+  options.gpu_limit.reset();
+  return options;
+}
+
+TEST(MachineBench, OfAGpuKeepsTheHostsMemoryForTheHost) {
+  const MachineProfile machine =
+      bench_machine_with(tiny_gpu(), made_up_gpus({"NVIDIA H200"}, 500'123'456));
+  EXPECT_EQ(machine.ranks, 1);
+  EXPECT_EQ(machine.accelerator.name, "NVIDIA H200");
+  EXPECT_THAT(machine.name, HasSubstr("1 x NVIDIA H200"));
+  EXPECT_EQ(machine.accelerator.memory_bytes, 500'000'000u);
+  EXPECT_GT(machine.host.memory_bytes, read_topology().available_memory_bytes / 2);
+  EXPECT_EQ(machine.accelerator.peak_flops_per_s, 989e12);
+  EXPECT_THAT(machine.sources.at("accelerator.peak_flops_per_s"), HasSubstr("data sheet"));
+  expect_rates(machine.accelerator.bf16);
+  expect_rates(machine.accelerator.f32);
+  expect_rate(machine.accelerator.memory_bytes_per_s, "device memory");
+  expect_rate(machine.accelerator.attention_efficiency, "attention");
+  expect_rate(machine.accelerator.seconds_per_call, "call");
+  expect_rate(machine.link.both_bytes_per_s, "both");
+  EXPECT_THAT(machine.sources.at("accelerator.memory_bytes_per_s"), HasSubstr("device 0"));
+  EXPECT_THAT(machine.sources.at("link.up_bytes_per_s"), HasSubstr("device 0"));
+  EXPECT_EQ(machine.host.updates.size(), 12u);
+  EXPECT_EQ(machine.comm.gather_bytes_per_s, 0);
+}
+
+TEST(MachineBench, OfSeveralGpusHasARankForEachAndAssumesTheirCollectives) {
+  MachineBenchOptions options = tiny_gpu();
+  options.gpu_limit = 300'000'000;
+  const MachineProfile machine =
+      bench_machine_with(options, made_up_gpus({"A GPU", "A GPU", "A GPU"}, 500'000'000));
+  EXPECT_EQ(machine.ranks, 3);
+  EXPECT_EQ(machine.accelerator.memory_bytes, 300'000'000u) << "of each";
+  EXPECT_EQ(machine.comm.gather_bytes_per_s,
+            std::min(machine.link.up_bytes_per_s, machine.link.down_bytes_per_s));
+  for (const char* key : {"gather_bytes_per_s", "reduce_bytes_per_s", "seconds_per_call"})
+    EXPECT_THAT(machine.sources.at(std::string("comm.") + key), testing::StartsWith("assumed"));
+  EXPECT_EQ(machine.accelerator.peak_flops_per_s,
+            std::ranges::max(machine.accelerator.bf16, {}, &MatmulRate::flops_per_s).flops_per_s)
+      << "nobody knows this one";
+}
+
+TEST(MachineBench, OfGpusRefusesMoreRanksAndMemoryThanThereAre) {
+  MachineBenchOptions options = tiny_gpu();
+  options.ranks = 2;
+  EXPECT_THROW(bench_machine_with(options, made_up_gpus({"A GPU"}, 500'000'000)), ConfigError);
+  options.ranks = 1;
+  options.gpu_limit = 600'000'000;
+  EXPECT_THROW(bench_machine_with(options, made_up_gpus({"A GPU"}, 500'000'000)), ConfigError);
+}
+
+TEST(MachineBench, OfAGpuThatIsNotThereSaysSo) {
+  MachineBenchOptions options = tiny();
+  options.gpu = 1000;
+  EXPECT_THROW(bench_machine(options), ConfigError);
 }
 
 TEST(MachineBench, OfOneRankMeasuresNoCollectivesAndTellsOfItsProgress) {
