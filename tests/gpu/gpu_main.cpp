@@ -1,9 +1,11 @@
-// Runs the tests on the machine's GPUs; where there is none, skips each, and says why.
+// Runs the tests on the machine's GPUs; where there is none, skips each, and says why. With
+// --apart, for compute-sanitizer, each operand of a kernel is an allocation of its own.
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "gpu/gpu_rig.hpp"
 
@@ -28,6 +30,8 @@ class SkipAll final : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (argc > 1 && std::string_view(argv[1]) == "--apart")
+    strata::testing::set_gpu_operands(strata::testing::Operands::apart);
   const std::string missing = strata::testing::missing_gpu();
   if (!missing.empty()) {
     std::printf("cuda_test: every test is skipped: %s\n", missing.c_str());

@@ -14,7 +14,7 @@ namespace strata::testing {
 
 class GpuRig {
  public:
-  GpuRig();
+  explicit GpuRig(Operands operands);
 
   Device& device() { return *device_; }
   StagingArena& arena() { return arena_; }
@@ -28,6 +28,7 @@ class GpuRig {
 };
 
 GpuRig& gpu_rig();
+void set_gpu_operands(Operands operands);  // of rigs made from now on
 void give_back_gpu_rig();
 
 // Why there is no GPU to test; empty: there is one.

@@ -18,13 +18,13 @@ constexpr int guard_value = 0xa5;
 }  // namespace
 
 void StagingArena::reserve(std::uint64_t bytes) {
-  if (bytes <= on_device_.bytes()) return;
+  if (bytes <= before_.bytes()) return;
   stream_->synchronize();
   const std::uint64_t wanted = bytes + bytes / 2;
   on_device_ = {};
   before_ = {};
   after_ = {};
-  on_device_ = device_.allocate(wanted);
+  if (operands_ == Operands::together) on_device_ = device_.allocate(wanted);
   before_ = device_.allocate_pinned(wanted);
   after_ = device_.allocate_pinned(wanted);
 }
@@ -60,9 +60,11 @@ void StagedCall::enter() {
   bytes_ = place_regions();
   arena_.device_.use_on_this_thread();
   arena_.reserve(bytes_);
-  copy_in(bytes_);
+  fill_image();
+  copy_in();
   for (std::size_t i = 0; i < operands_.size(); ++i) {
-    std::byte* const data = arena_.on_device_.data() + offset_of(operands_[i]);
+    const Region& region = region_of(operands_[i]);
+    std::byte* const data = on_device(region) + (operands_[i].host - region.begin);
     if (views_[i] != nullptr)
       views_[i]->data = data;
     else
@@ -71,10 +73,8 @@ void StagedCall::enter() {
 }
 
 void StagedCall::leave() {
+  copy_out();
   Slab &before = arena_.before_, &after = arena_.after_;
-  arena_.device_.copy(after.data(), arena_.on_device_.data(), bytes_, CopyKind::device_to_host,
-                      arena_.stream());
-  arena_.stream().synchronize();
   for (const Operand& operand : operands_) {
     if (operand.touch == Touch::reads) continue;
     const std::uint64_t offset = offset_of(operand);
@@ -95,28 +95,58 @@ void StagedCall::find_regions() {
     if (!regions_.empty() && operand->host < regions_.back().end)
       regions_.back().end = std::max(regions_.back().end, end);
     else
-      regions_.push_back({operand->host, end});
+      regions_.push_back(Region{operand->host, end});
   }
 }
 
 std::uint64_t StagedCall::place_regions() {
   std::uint64_t end = 0;
   for (Region& region : regions_) {
-    const std::uint64_t phase = reinterpret_cast<std::uintptr_t>(region.begin) % alignment;
-    region.offset = align_up(end + guard_bytes, alignment) + phase;
-    end = region.offset + static_cast<std::uint64_t>(region.end - region.begin);
+    region.offset = align_up(end + guard_bytes, alignment) + region.phase();
+    end = region.offset + region.bytes();
   }
   return end + guard_bytes;
 }
 
-void StagedCall::copy_in(std::uint64_t bytes) {
-  std::byte* const image = arena_.before_.data();
-  std::memset(image, guard_value, bytes);
+std::uint64_t StagedCall::Region::phase() const {
+  return reinterpret_cast<std::uintptr_t>(begin) % alignment;
+}
+
+void StagedCall::fill_image() {
+  std::memset(arena_.before_.data(), guard_value, bytes_);
   for (const Region& region : regions_)
-    std::memcpy(image + region.offset, region.begin,
-                static_cast<std::size_t>(region.end - region.begin));
-  arena_.device_.copy(arena_.on_device_.data(), image, bytes, CopyKind::host_to_device,
-                      arena_.stream());
+    std::memcpy(arena_.before_.data() + region.offset, region.begin, region.bytes());
+}
+
+void StagedCall::copy_in() {
+  const std::byte* const image = arena_.before_.data();
+  if (arena_.operands_ == Operands::together)
+    return arena_.device_.copy(arena_.on_device_.data(), image, bytes_, CopyKind::host_to_device,
+                               arena_.stream());
+  for (Region& region : regions_) {
+    region.own = arena_.device_.allocate(region.phase() + region.bytes());
+    arena_.device_.copy(on_device(region), image + region.offset, region.bytes(),
+                        CopyKind::host_to_device, arena_.stream());
+  }
+}
+
+void StagedCall::copy_out() {
+  std::byte* const image = arena_.after_.data();
+  if (arena_.operands_ == Operands::together) {
+    arena_.device_.copy(image, arena_.on_device_.data(), bytes_, CopyKind::device_to_host,
+                        arena_.stream());
+  } else {
+    std::memcpy(image, arena_.before_.data(), bytes_);
+    for (const Region& region : regions_)
+      arena_.device_.copy(image + region.offset, on_device(region), region.bytes(),
+                          CopyKind::device_to_host, arena_.stream());
+  }
+  arena_.stream().synchronize();
+}
+
+std::byte* StagedCall::on_device(const Region& region) const {
+  if (arena_.operands_ == Operands::apart) return region.own.data() + region.phase();
+  return arena_.on_device_.data() + region.offset;
 }
 
 const StagedCall::Region& StagedCall::region_of(const Operand& operand) const {

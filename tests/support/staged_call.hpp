@@ -16,11 +16,15 @@
 
 namespace strata::testing {
 
+// Where operands lie on the device: together in one allocation, of which all is looked at after the
+// call; or each in one of its own that ends where it ends, for tools that watch every access.
+enum class Operands : std::uint8_t { together, apart };
+
 // Memory for one call at a time, kept for the next, and the stream that calls run on. One thread.
 class StagingArena {
  public:
-  explicit StagingArena(Device& device)
-      : device_(device), stream_(device.make_stream("staged calls")) {}
+  explicit StagingArena(Device& device, Operands operands = Operands::together)
+      : device_(device), operands_(operands), stream_(device.make_stream("staged calls")) {}
 
   Stream& stream() { return *stream_; }
 
@@ -30,6 +34,7 @@ class StagingArena {
   void reserve(std::uint64_t bytes);
 
   Device& device_;
+  const Operands operands_;
   const std::unique_ptr<Stream> stream_;
   Slab on_device_;
   Slab before_, after_;  // pinned: what the device has when the call begins, and when it has ended
@@ -61,12 +66,15 @@ class StagedCall {
     std::byte* host;
     std::uint64_t bytes;
     Touch touch;
-    std::byte* device = nullptr;
   };
   // What operands cover without a gap.
   struct Region {
-    std::byte *begin, *end;  // of ordinary memory
-    std::uint64_t offset = 0;
+    std::byte *begin, *end;    // of ordinary memory
+    std::uint64_t offset = 0;  // within the arena's memory
+    Slab own = {};             // on the device, where operands lie apart
+
+    std::uint64_t bytes() const { return static_cast<std::uint64_t>(end - begin); }
+    std::uint64_t phase() const;  // from an aligned address
   };
 
   void add(std::string_view name, TensorView& view, Touch touch);
@@ -74,7 +82,10 @@ class StagedCall {
   void leave();
   void find_regions();
   std::uint64_t place_regions();
-  void copy_in(std::uint64_t bytes);
+  void fill_image();
+  void copy_in();
+  void copy_out();
+  std::byte* on_device(const Region& region) const;
   const Region& region_of(const Operand& operand) const;
   std::uint64_t offset_of(const Operand& operand) const;
   [[noreturn]] void report(std::uint64_t offset) const;

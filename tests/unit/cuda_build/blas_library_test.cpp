@@ -22,7 +22,7 @@ TEST(BlasLibrary, IsThatOfTheToolkitAndHasAllThatProductsCall) {
   EXPECT_THAT(blas.path, HasSubstr("libcublasLt.so."));
   EXPECT_EQ(blas.version / 10000, static_cast<std::size_t>(CUBLAS_VER_MAJOR));
   EXPECT_TRUE(is_usable_blas(blas.version));
-  EXPECT_STREQ(blas.status_text(CUBLAS_STATUS_NOT_SUPPORTED), "CUBLAS_STATUS_NOT_SUPPORTED");
+  EXPECT_THAT(blas.status_text(CUBLAS_STATUS_NOT_SUPPORTED), HasSubstr("not supported"));
   EXPECT_EQ(&blas_library(), &blas) << "it is loaded once";
 }
 

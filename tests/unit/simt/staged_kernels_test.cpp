@@ -46,9 +46,17 @@ TEST(StagedCall, FindsWritesAroundAnOperandAndToOneThatIsRead) {
   EXPECT_THAT(error_of([](float* a, float*) { a[4] = 1; }), is_told);
 }
 
-TEST(StagedCall, KeepsAlignmentOverlapAndAbsence) {
+class StagedLayout : public ::testing::TestWithParam<Operands> {};
+
+INSTANTIATE_TEST_SUITE_P(Layouts, StagedLayout,
+                         ::testing::Values(Operands::together, Operands::apart),
+                         [](const auto& test) {
+                           return test.param == Operands::together ? "Together" : "Apart";
+                         });
+
+TEST_P(StagedLayout, KeepsAlignmentOverlapAndAbsence) {
   const auto device = make_host_device({});
-  StagingArena arena(*device);
+  StagingArena arena(*device, GetParam());
   const Tensor whole(DType::f32, {64}, 5);
   TensorView first = whole.view().slice(0, {40}), second = whole.view().slice(30, {34}), none;
   std::span<std::byte> scratch;
@@ -65,9 +73,9 @@ TEST(StagedCall, KeepsAlignmentOverlapAndAbsence) {
   EXPECT_EQ(whole.at(35), 7);
 }
 
-TEST(StagedCall, TakesOperandsOfEverySizeOneAfterTheOther) {
+TEST_P(StagedLayout, TakesOperandsOfEverySizeOneAfterTheOther) {
   const auto device = make_host_device({});
-  StagingArena arena(*device);
+  StagingArena arena(*device, GetParam());
   for (std::int64_t n : {1, 100'000, 7, 2'000'000}) {
     Tensor values = zeros(DType::f32, {n});
     values.set(n - 1, 3);
@@ -81,13 +89,13 @@ TEST(StagedCall, TakesOperandsOfEverySizeOneAfterTheOther) {
 }
 
 // Copies, work and copies back are all on one stream, and the host waits before it looks.
-TEST(StagedKernels, OrderAllTheirWorkOnACudaDevice) {
+TEST_P(StagedLayout, OrdersAllWorkOnACudaDevice) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     FakeCuda fake({.seed = seed});
     {
       const auto device = make_cuda_device(fake, 1, {});
       const auto host = make_ref_kernels();
-      StagingArena arena(*device);
+      StagingArena arena(*device, GetParam());
       const auto staged = make_staged_kernels(arena, make_streamed_kernels(fake, *host));
       PhiloxStream random(91, seed);
       const Tensor source = random_normal(random, DType::bf16, {9001}),
