@@ -45,8 +45,8 @@ set_target_properties(CUDA::cudart_static PROPERTIES INTERFACE_SYSTEM_INCLUDE_DI
 file(GLOB_RECURSE STRATA_CUDA_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
 if(STRATA_CUDA_SOURCES)
   set(STRATA_CUDA_KERNELS kernels/cuda)
-  # cuBLASLt is a shared library of the toolkit: only who calls it shall need it to start.
-  set(STRATA_CUDA_LIBRARIES CUDA::cudart_static -Wl,--push-state,--as-needed CUDA::cublasLt -Wl,--pop-state)
+  # cuBLASLt is loaded when it is needed (kernels/cuda/blas_library.hpp): the program starts without it.
+  set(STRATA_CUDA_LIBRARIES CUDA::cudart_static ${CMAKE_DL_LIBS})
 endif()
 
 # NCCL's header suffices: the library is loaded when it is first used.

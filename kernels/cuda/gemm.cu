@@ -1,13 +1,12 @@
 #include "kernels/cuda/gemm.hpp"
 
-#include <cublasLt.h>
-
 #include <map>
 #include <mutex>
 #include <string>
 #include <tuple>
 
 #include "kernels/cuda/bias.cuh"
+#include "kernels/cuda/blas_library.hpp"
 #include "kernels/cuda/cuda_launch.cuh"
 
 namespace strata::cuda {
@@ -15,16 +14,16 @@ namespace {
 
 void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw Error(std::string("cuBLASLt, ") + what + ": " + cublasLtGetStatusString(status));
+    throw Error(std::string("cuBLASLt, ") + what + ": " + blas_library().status_text(status));
 }
 
 // Owns one of the library's descriptors; what it returns when one is given back is of no use.
-template <class Handle, cublasStatus_t (*destroy)(Handle)>
+template <class Handle, cublasStatus_t (*BlasLibrary::*destroy)(Handle)>
 class BlasHandle {
  public:
   BlasHandle() = default;
   ~BlasHandle() {
-    if (handle_ != nullptr) destroy(handle_);
+    if (handle_ != nullptr) (blas_library().*destroy)(handle_);
   }
   BlasHandle(const BlasHandle&) = delete;
   BlasHandle& operator=(const BlasHandle&) = delete;
@@ -34,9 +33,9 @@ class BlasHandle {
  private:
   Handle handle_ = nullptr;
 };
-using BlasLayout = BlasHandle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using BlasOperation = BlasHandle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
-using BlasPreference = BlasHandle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+using BlasLayout = BlasHandle<cublasLtMatrixLayout_t, &BlasLibrary::layout_destroy>;
+using BlasOperation = BlasHandle<cublasLtMatmulDesc_t, &BlasLibrary::operation_destroy>;
+using BlasPreference = BlasHandle<cublasLtMatmulPreference_t, &BlasLibrary::preference_destroy>;
 
 cudaDataType_t blas_type(DType dtype) {
   ensure(dtype == DType::f32 || dtype == DType::bf16);
@@ -51,28 +50,28 @@ cublasOperation_t blas_operation(Transposed transposed) {
 void make_layout(BlasLayout& layout, const GemmOperand& operand, std::int64_t rows,
                  std::int64_t columns) {
   if (operand.transposed == Transposed::yes) std::swap(rows, columns);
-  check_blas(cublasLtMatrixLayoutCreate(layout.out(), blas_type(operand.data.dtype),
-                                        static_cast<std::uint64_t>(rows),
-                                        static_cast<std::uint64_t>(columns), operand.stride),
+  check_blas(blas_library().layout_create(layout.out(), blas_type(operand.data.dtype),
+                                          static_cast<std::uint64_t>(rows),
+                                          static_cast<std::uint64_t>(columns), operand.stride),
              "layout of a matrix");
 }
 
 template <class T>
 void set(const BlasOperation& operation, cublasLtMatmulDescAttributes_t attribute, const T& value) {
-  check_blas(cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof value),
+  check_blas(blas_library().operation_set(operation.get(), attribute, &value, sizeof value),
              "attribute of a product");
 }
 
 template <class T>
 void set(const BlasPreference& preference, cublasLtMatmulPreferenceAttributes_t attribute,
          const T& value) {
-  check_blas(
-      cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value),
-      "preference");
+  check_blas(blas_library().preference_set(preference.get(), attribute, &value, sizeof value),
+             "preference");
 }
 
 void make_operation(BlasOperation& operation, const GemmProblem& problem, const TensorView& bias) {
-  check_blas(cublasLtMatmulDescCreate(operation.out(), CUBLAS_COMPUTE_32F, CUDA_R_32F), "product");
+  check_blas(blas_library().operation_create(operation.out(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
+             "product");
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, blas_operation(problem.a.transposed));
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, blas_operation(problem.b.transposed));
   if (bias.empty()) return;
@@ -83,7 +82,7 @@ void make_operation(BlasOperation& operation, const GemmProblem& problem, const 
 
 void make_preference(BlasPreference& preference, std::uint64_t workspace_bytes,
                      std::uint32_t alignment) {
-  check_blas(cublasLtMatmulPreferenceCreate(preference.out()), "preference");
+  check_blas(blas_library().preference_create(preference.out()), "preference");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
@@ -122,9 +121,9 @@ ProblemKey key_of(const GemmProblem& problem, const TensorView& bias) {
 
 struct CudaGemm::Library {
   explicit Library(std::span<std::byte> memory) : workspace(memory) {
-    check_blas(cublasLtCreate(&handle), "start");
+    check_blas(blas_library().create(&handle), "start");
   }
-  ~Library() { cublasLtDestroy(handle); }
+  ~Library() { blas_library().destroy(handle); }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
@@ -151,7 +150,7 @@ cublasLtMatmulAlgo_t CudaGemm::Library::algorithm_for(const ProblemKey& key,
   make_preference(preference, workspace.size(), std::get<std::uint32_t>(key));
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
-  check_blas(cublasLtMatmulAlgoGetHeuristic(handle, operation.get(), a.get(), b.get(), c.get(),
+  check_blas(blas_library().find_algorithms(handle, operation.get(), a.get(), b.get(), c.get(),
                                             c.get(), preference.get(), 1, &found, &count),
              "choice of an algorithm");
   if (count == 0) check_blas(CUBLAS_STATUS_NOT_SUPPORTED, "choice of an algorithm");
@@ -169,10 +168,10 @@ void CudaGemm::Library::multiply(cudaStream_t stream, const GemmProblem& problem
   make_layout(c, problem.c, problem.m, problem.n);
   const cublasLtMatmulAlgo_t algorithm = algorithm_for(key_of(problem, bias), operation, a, b, c);
   const float alpha = 1, beta = problem.accumulate == Accumulate::yes ? 1.0f : 0.0f;
-  check_blas(cublasLtMatmul(handle, operation.get(), &alpha, problem.a.data.data, a.get(),
-                            problem.b.data.data, b.get(), &beta, problem.c.data.data, c.get(),
-                            problem.c.data.data, c.get(), &algorithm, workspace.data(),
-                            workspace.size(), stream),
+  check_blas(blas_library().multiply(handle, operation.get(), &alpha, problem.a.data.data, a.get(),
+                                     problem.b.data.data, b.get(), &beta, problem.c.data.data,
+                                     c.get(), problem.c.data.data, c.get(), &algorithm,
+                                     workspace.data(), workspace.size(), stream),
              "product");
 }
 

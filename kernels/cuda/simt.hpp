@@ -3,7 +3,8 @@
 // runs it in tests on any host. nvcc takes the GPU's own things; any other compiler takes those of
 // tests/simt, where every access is checked. Kernel sources name neither.
 //
-//   STRATA_KERNEL(threads)   begins a kernel of at most so many threads a block
+//   STRATA_KERNEL(threads)   begins a kernel of at most so many threads a block; with a second number,
+//                            so many blocks shall fit a multiprocessor
 //   STRATA_DEVICE            begins a function that kernels call
 //   STRATA_PARAMETER         a kernel's parameter that is indexed: not copied to each thread
 //   STRATA_UNROLL            before a loop whose steps are to be written out

@@ -8,7 +8,7 @@
 
 #include "strata/core/tensor_view.hpp"
 
-#define STRATA_KERNEL(threads) __global__ void __launch_bounds__(threads)
+#define STRATA_KERNEL(...) __global__ void __launch_bounds__(__VA_ARGS__)
 #define STRATA_DEVICE __device__ __forceinline__
 #define STRATA_UNROLL _Pragma("unroll")
 #define STRATA_PARAMETER const __grid_constant__

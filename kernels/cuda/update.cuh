@@ -73,8 +73,12 @@ STRATA_DEVICE void update_block(const P& pass, std::int64_t block) {
   if (!pass.non_finite.empty()) add_count(pass.non_finite, count_non_finite(gradient));
 }
 
+// Blocks that a multiprocessor shall have room for: with registers for four, 8-bit moments spill.
+template <class Moment>
+inline constexpr int update_blocks_min = std::is_same_v<Moment, Q8Moment> ? 3 : 4;
+
 template <class G, class Master, class Moment>
-STRATA_KERNEL(256)
+STRATA_KERNEL(256, update_blocks_min<Moment>)
 update_kernel(STRATA_PARAMETER UpdateParameters<G, Master, Moment> pass) {
   const int warps = block_threads() / warp_threads;
   const std::int64_t warp = block_x() * warps + warp_index();

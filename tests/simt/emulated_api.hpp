@@ -12,7 +12,7 @@
 #include "simt/matrix_unit.hpp"
 #include "strata/core/tensor_view.hpp"
 
-#define STRATA_KERNEL(threads) inline void
+#define STRATA_KERNEL(...) inline void
 #define STRATA_DEVICE inline
 #define STRATA_UNROLL
 #define STRATA_PARAMETER const

@@ -1,18 +1,14 @@
-// What every Device that has bytes promises: the host, the CUDA device over the fake runtime, and
-// the real one where there is one.
+// What every Device that has bytes promises.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "fake_cuda/fake_cuda.hpp"
-#include "src/device/cuda/cuda_device.hpp"
+#include "contract/device/device_cases.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
@@ -21,45 +17,15 @@
 namespace strata {
 namespace {
 
-using testing::FakeCuda;
-
-// A device, and what it stands on.
-struct Rig {
-  std::unique_ptr<FakeCuda> fake;
-  std::unique_ptr<Device> device;
-};
-
-struct DeviceCase {
-  std::string name;
-  std::function<Rig()> make;
-};
-
-Rig over_fake(std::uint64_t seed) {
-  Rig rig;
-  rig.fake = std::make_unique<FakeCuda>(testing::FakeCudaOptions{.seed = seed});
-  rig.device = make_cuda_device(*rig.fake, 1, {});
-  return rig;
-}
-
-std::vector<DeviceCase> all_devices() {
-  std::vector<DeviceCase> cases;
-  cases.push_back({"Host", [] { return Rig{nullptr, make_host_device({.memory_bytes = GiB})}; }});
-  for (const std::uint64_t seed : {1, 2, 3})
-    cases.push_back({"FakeCuda" + std::to_string(seed), [seed] { return over_fake(seed); }});
-  for (int ordinal = 0; ordinal < num_cuda_devices(); ++ordinal)
-    cases.push_back({"Cuda" + std::to_string(ordinal), [ordinal] {
-                       return Rig{nullptr, make_cuda_device(ordinal)};
-                     }});
-  return cases;
-}
+using testing::DeviceCase;
+using testing::DeviceRig;
 
 class DeviceContract : public ::testing::TestWithParam<DeviceCase> {
  protected:
+  void SetUp() override { rig_ = GetParam().make(); }
   void TearDown() override {
     rig_.device.reset();
-    if (rig_.fake == nullptr) return;
-    EXPECT_EQ(rig_.fake->complaints(), std::vector<std::string>{});
-    EXPECT_EQ(rig_.fake->leaks(), std::vector<std::string>{});
+    if (rig_.check_at_end) rig_.check_at_end();
   }
 
   Device& device() { return *rig_.device; }
@@ -84,10 +50,11 @@ class DeviceContract : public ::testing::TestWithParam<DeviceCase> {
   }
 
  private:
-  Rig rig_ = GetParam().make();
+  DeviceRig rig_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceContract, ::testing::ValuesIn(all_devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceContract,
+                         ::testing::ValuesIn(testing::devices_under_test()),
                          [](const auto& device) { return device.param.name; });
 
 TEST_P(DeviceContract, GivesMemoryThatIsZero) {

@@ -88,6 +88,12 @@ std::vector<UpdateLayout> update_layouts() {
   return layouts;
 }
 
+std::vector<DecayRange> every_other_element(std::int64_t count) {
+  std::vector<DecayRange> ranges;
+  for (std::int64_t i = 0; i < count; i += 2) ranges.push_back({i, i + 1});
+  return ranges;
+}
+
 UpdateTile::UpdateTile(const UpdateLayout& of, std::int64_t first_element, std::int64_t elements,
                        std::int64_t offset)
     : layout(of),

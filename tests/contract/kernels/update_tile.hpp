@@ -21,6 +21,9 @@ struct UpdateLayout {
 // All that make sense.
 std::vector<UpdateLayout> update_layouts();
 
+// More ranges of decay than any engine takes at once.
+std::vector<DecayRange> every_other_element(std::int64_t count);
+
 class UpdateTile {
  public:
   // Elements [first, first + count) of a shard, `offset` elements past an aligned address.

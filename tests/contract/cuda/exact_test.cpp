@@ -1,12 +1,12 @@
-// The exact family on the emulator has the bits of the reference, from any address, under any order
-// of blocks and threads.
+// The exact family of kernels/cuda has the bits of the reference, from any address, under any order
+// of blocks and threads, and for large tensors those of the CPU's engine.
 
+#include "contract/cuda/kernels_under_test.hpp"
 #include "contract/kernels/exact_harness.hpp"
 
 #include <cmath>
 #include <limits>
 
-#include "simt/emulated_kernels.hpp"
 #include "strata/core/bytes.hpp"
 
 namespace strata::testing {
@@ -20,7 +20,7 @@ template <typename F>
 void on_every_order(F check) {
   for (std::uint64_t seed : {0u, 1u, 2u}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    check(*simt::make_emulated_kernels(seed), static_cast<std::int64_t>(seed * 3));
+    check(*make_kernels_under_test(seed), static_cast<std::int64_t>(seed * 3));
   }
 }
 
@@ -30,14 +30,14 @@ Tensor placed(const Tensor& source, std::int64_t offset) {
   return result;
 }
 
-class EmulatedExact : public ::testing::Test {
+class CudaExact : public ::testing::Test {
  protected:
   Stream& stream() { return host_stream(); }
   std::unique_ptr<Kernels> ref_ = make_ref_kernels();
   PhiloxStream random_{41, 0};
 };
 
-TEST_F(EmulatedExact, CastsBothWays) {
+TEST_F(CudaExact, CastsBothWays) {
   for (DType from : storages) {
     for (DType to : storages) {
       for (std::int64_t n : sizes) {
@@ -53,7 +53,7 @@ TEST_F(EmulatedExact, CastsBothWays) {
   }
 }
 
-TEST_F(EmulatedExact, CastsWeights) {
+TEST_F(CudaExact, CastsWeights) {
   for (DType weight : storages) {
     for (std::int64_t n : sizes) {
       const Tensor master = mixed_values(random_, DType::f32, n), expected(weight, {n});
@@ -67,7 +67,7 @@ TEST_F(EmulatedExact, CastsWeights) {
   }
 }
 
-TEST_F(EmulatedExact, Accumulates) {
+TEST_F(CudaExact, Accumulates) {
   for (DType dtype : storages) {
     for (Accumulate accumulate : {Accumulate::no, Accumulate::yes}) {
       for (std::int64_t n : sizes) {
@@ -85,7 +85,7 @@ TEST_F(EmulatedExact, Accumulates) {
 }
 
 // The reference adds in double and rounds twice: within a rounding.
-TEST_F(EmulatedExact, AddsAlsoInPlace) {
+TEST_F(CudaExact, AddsAlsoInPlace) {
   for (DType dtype : storages) {
     for (std::int64_t n : sizes) {
       const Tensor a = random_normal(random_, dtype, {n}), b = random_normal(random_, dtype, {n}),
@@ -102,7 +102,7 @@ TEST_F(EmulatedExact, AddsAlsoInPlace) {
   }
 }
 
-TEST_F(EmulatedExact, SumsInOrder) {
+TEST_F(CudaExact, SumsInOrder) {
   for (std::int64_t n : sizes) {
     const Tensor values = mixed_values(random_, DType::f32, n), expected(DType::f64, {1});
     ref_->sum(values, expected, stream());
@@ -114,7 +114,7 @@ TEST_F(EmulatedExact, SumsInOrder) {
   }
 }
 
-TEST_F(EmulatedExact, SumsSquaresInSixtyFourLanes) {
+TEST_F(CudaExact, SumsSquaresInSixtyFourLanes) {
   for (DType dtype : storages) {
     for (std::int64_t n : {1, 63, 64, 65, 4095, 4096, 4097, 140003}) {
       const Tensor values = mixed_values(random_, dtype, n),
@@ -129,7 +129,25 @@ TEST_F(EmulatedExact, SumsSquaresInSixtyFourLanes) {
   }
 }
 
-TEST_F(EmulatedExact, SquareSumsShowEveryValueThatIsNotFinite) {
+TEST_F(CudaExact, HasTheBitsOfTheCpuForLargeTensors) {
+  const std::int64_t n = is_on_gpu() ? (1 << 23) + 5 : 70'001;
+  const auto cpu = make_cpu_kernels({.num_threads = 2}), cuda = make_kernels_under_test(7);
+  for (DType dtype : storages) {
+    const Tensor source = mixed_values(random_, dtype, n);
+    const auto bits = [&](Kernels& kernels) {
+      const Tensor sums(DType::f64, {ceil_div(n, 4096)}), wide(DType::f32, {n}),
+          narrow(DType::bf16, {n});
+      kernels.square_sums(source, sums, stream());
+      kernels.accumulate(source, wide, Accumulate::no, stream());
+      kernels.accumulate(source, wide, Accumulate::yes, stream());
+      kernels.cast_weight(wide, narrow, stream());
+      return sums.bits() + wide.bits() + narrow.bits();
+    };
+    EXPECT_TRUE(bits(*cuda) == bits(*cpu));
+  }
+}
+
+TEST_F(CudaExact, SquareSumsShowEveryValueThatIsNotFinite) {
   for (double bad :
        {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
         std::numeric_limits<double>::quiet_NaN()}) {
@@ -137,7 +155,7 @@ TEST_F(EmulatedExact, SquareSumsShowEveryValueThatIsNotFinite) {
       Tensor values = mixed_values(random_, DType::bf16, 8001);
       values.set(at, bad);
       const Tensor sums(DType::f64, {2});
-      simt::make_emulated_kernels(3)->square_sums(values, sums, stream());
+      make_kernels_under_test(3)->square_sums(values, sums, stream());
       EXPECT_EQ(std::isfinite(sums.at(0)), at >= 4096);
       EXPECT_EQ(std::isfinite(sums.at(1)), at < 4096);
     }

@@ -1,12 +1,11 @@
-// Norms, RoPE and column sums on the emulator beyond the contract suites: rows that a whole block
+// Norms, RoPE and column sums of kernels/cuda beyond the contract suites: rows that a whole block
 // takes, heads of odd sizes, addresses of no alignment, the same bits under every order. Bounds are
 // those of the contract suites: fp32 4e-6, bf16 2^-8.
 
 #include <cmath>
 
+#include "contract/cuda/kernels_under_test.hpp"
 #include "contract/kernels/kernels_harness.hpp"
-#include "kernels/cuda/rmsnorm.cuh"
-#include "simt/emulated_kernels.hpp"
 
 namespace strata::testing {
 namespace {
@@ -19,7 +18,7 @@ Tensor placed(const Tensor& source, std::int64_t offset) {
   return result;
 }
 
-class EmulatedRows : public ::testing::Test {
+class CudaRows : public ::testing::Test {
  protected:
   Stream& stream() { return host_stream(); }
   std::unique_ptr<Kernels> ref_ = make_ref_kernels();
@@ -63,14 +62,14 @@ void run(Kernels& kernels, const Norm& norm, Accumulate accumulate) {
                            norm.dw_h, scratch.span(), host_stream());
 }
 
-TEST_F(EmulatedRows, NormalisesShortAndLongRowsForwardAndBack) {
+TEST_F(CudaRows, NormalisesShortAndLongRowsForwardAndBack) {
   for (DType dtype : storages) {
     for (std::int64_t t : {1, 19, 67}) {
       for (std::int64_t h : {64, 128, 1024, 1032, 2050}) {
         SCOPED_TRACE(std::to_string(t) + " rows of " + std::to_string(h));
         const Norm actual = norm_case(random_, dtype, t, h);
         const Norm expected = norm_case_like(actual, DType::f64, 0);
-        run(*simt::make_emulated_kernels(2), actual, Accumulate::no);
+        run(*make_kernels_under_test(2), actual, Accumulate::no);
         run(*ref_, expected, Accumulate::no);
         expect_close(actual.y_th, expected.y_th, "y");
         expect_close(actual.rstd_t, expected.rstd_t, "rstd");
@@ -81,26 +80,16 @@ TEST_F(EmulatedRows, NormalisesShortAndLongRowsForwardAndBack) {
   }
 }
 
-TEST_F(EmulatedRows, NormsHaveTheSameBitsFromEveryAddressUnderEveryOrder) {
+TEST_F(CudaRows, NormsHaveTheSameBitsFromEveryAddressUnderEveryOrder) {
   for (std::int64_t h : {72, 1096}) {
     const Norm start = norm_case(random_, DType::bf16, 37, h);
     std::string first;
     for (std::uint64_t seed : {0u, 1u, 2u}) {
       const Norm norm = norm_case_like(start, DType::bf16, static_cast<std::int64_t>(seed));
-      run(*simt::make_emulated_kernels(seed), norm, Accumulate::yes);
+      run(*make_kernels_under_test(seed), norm, Accumulate::yes);
       if (seed == 0) first = norm.bits();
       EXPECT_TRUE(norm.bits() == first) << "seed " << seed;
     }
-  }
-}
-
-TEST(NormShapes, FitEveryDeviceForEveryHiddenSize) {
-  const cuda::DeviceLimits least;
-  for (std::int64_t h : {64, 1024, 1032, 8192, 16384}) {
-    cuda::with_team(h, [&](auto team) {
-      EXPECT_LE(cuda::rmsnorm_backward_shape<team()>(8192, h).shared_bytes, least.shared_bytes_max);
-      EXPECT_EQ(cuda::rmsnorm_forward_shape<team()>(8192).grid_x, 8192 * team() / 8);
-    });
   }
 }
 
@@ -115,7 +104,7 @@ std::vector<float> frequencies(std::int64_t head_dim) {
   return result;
 }
 
-TEST_F(EmulatedRows, TurnPairsByThePositionInTheDocument) {
+TEST_F(CudaRows, TurnPairsByThePositionInTheDocument) {
   const Tensor starts = integers({0, 0, 0, 3, 3, 5, 5, 5, 5, 5, 5});
   for (DType dtype : storages) {
     for (std::int64_t d : {2, 6, 16, 64, 128, 160}) {
@@ -123,8 +112,8 @@ TEST_F(EmulatedRows, TurnPairsByThePositionInTheDocument) {
         const Tensor x = random_normal(random_, dtype, {11, 3, d});
         const Tensor expected = converted(x, DType::f64), moved = placed(x, 3);
         ref_->rope(expected, starts, frequencies(d), rotation, stream());
-        simt::make_emulated_kernels(1)->rope(x, starts, frequencies(d), rotation, stream());
-        simt::make_emulated_kernels(4)->rope(moved, starts, frequencies(d), rotation, stream());
+        make_kernels_under_test(1)->rope(x, starts, frequencies(d), rotation, stream());
+        make_kernels_under_test(4)->rope(moved, starts, frequencies(d), rotation, stream());
         expect_close(x, expected, "head_dim " + std::to_string(d));
         EXPECT_EQ(moved.bits(), x.bits());
       }
@@ -134,15 +123,15 @@ TEST_F(EmulatedRows, TurnPairsByThePositionInTheDocument) {
 
 // --- Column sums
 
-TEST_F(EmulatedRows, SumColumnsForBiases) {
+TEST_F(CudaRows, SumColumnsForBiases) {
   for (DType dtype : storages) {
     for (std::int64_t t : {1, 31, 100}) {
       for (std::int64_t n : {1, 8, 63, 200}) {
         const Tensor dy = random_normal(random_, dtype, {t, n}), db(dtype, {n}),
                      same(dtype, {n}, 1), expected(DType::f64, {n});
         ref_->bias_backward(dy, expected, stream());
-        simt::make_emulated_kernels(0)->bias_backward(dy, db, stream());
-        simt::make_emulated_kernels(3)->bias_backward(placed(dy, 1), same, stream());
+        make_kernels_under_test(0)->bias_backward(dy, db, stream());
+        make_kernels_under_test(3)->bias_backward(placed(dy, 1), same, stream());
         expect_close(db, expected, "db");
         EXPECT_EQ(same.bits(), db.bits());
       }

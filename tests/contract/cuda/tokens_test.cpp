@@ -1,15 +1,15 @@
-// Embedding and cross-entropy on the emulator beyond the contract suites: rows wider than a block,
+// Embedding and cross-entropy of kernels/cuda beyond the contract suites: rows wider than a block,
 // long runs of one token, the same bits under every order.
 
 #include <cmath>
 
+#include "contract/cuda/kernels_under_test.hpp"
 #include "contract/kernels/kernels_harness.hpp"
-#include "simt/emulated_kernels.hpp"
 
 namespace strata::testing {
 namespace {
 
-class EmulatedTokens : public ::testing::Test {
+class CudaTokens : public ::testing::Test {
  protected:
   Tensor random_tokens(std::int64_t t, std::uint64_t v) {
     std::vector<std::int32_t> tokens;
@@ -27,18 +27,18 @@ class EmulatedTokens : public ::testing::Test {
   PhiloxStream random_{71, 0};
 };
 
-TEST_F(EmulatedTokens, SumTheGradientsOfRowsWiderThanABlock) {
+TEST_F(CudaTokens, SumTheGradientsOfRowsWiderThanABlock) {
   for (std::int64_t h : {2048, 2051, 2304}) {
     const Tensor tokens = random_tokens(20, 5), dout = random_normal(random_, DType::bf16, {20, h}),
                  dtable(DType::bf16, {7, h}), expected(DType::f64, {7, h});
-    embedding_backward(*simt::make_emulated_kernels(1), tokens, dout, dtable);
+    embedding_backward(*make_kernels_under_test(1), tokens, dout, dtable);
     ref_->embedding_backward(tokens, dout, expected, {}, host_stream());
     expect_close(dtable, expected, "dtable of rows of " + std::to_string(h));
   }
 }
 
 // In fp32 and in token order, as a plain loop would.
-TEST_F(EmulatedTokens, SumTheGradientsInTokenOrder) {
+TEST_F(CudaTokens, SumTheGradientsInTokenOrder) {
   const std::int64_t t = 700, h = 24;
   const Tensor tokens = random_tokens(t, 3), dout = random_normal(random_, DType::f32, {t, h});
   std::vector<float> sums(3 * h, 0.0f);
@@ -48,17 +48,17 @@ TEST_F(EmulatedTokens, SumTheGradientsInTokenOrder) {
   }
   for (std::uint64_t seed : {0u, 1u, 2u}) {
     const Tensor dtable(DType::f32, {3, h});
-    embedding_backward(*simt::make_emulated_kernels(seed), tokens, dout, dtable);
+    embedding_backward(*make_kernels_under_test(seed), tokens, dout, dtable);
     for (std::int64_t i = 0; i < 3 * h; ++i)
       ASSERT_EQ(dtable.view().as<float>()[i], sums[static_cast<std::size_t>(i)]);
   }
 }
 
-TEST_F(EmulatedTokens, CopyRowsFromEveryAddress) {
+TEST_F(CudaTokens, CopyRowsFromEveryAddress) {
   const Tensor table = random_normal(random_, DType::bf16, {9, 2056}), tokens = random_tokens(6, 9);
   for (std::int64_t offset : {0, 1, 8}) {
     const Tensor out(DType::bf16, {6, 2056}, offset);
-    simt::make_emulated_kernels(2)->embedding_forward(tokens, table, out, host_stream());
+    make_kernels_under_test(2)->embedding_forward(tokens, table, out, host_stream());
     for (std::int64_t i = 0; i < out.count(); ++i) {
       const auto row = static_cast<std::int64_t>(tokens.at(i / 2056));
       ASSERT_EQ(out.at(i), table.at(row * 2056 + i % 2056));
@@ -66,7 +66,7 @@ TEST_F(EmulatedTokens, CopyRowsFromEveryAddress) {
   }
 }
 
-TEST_F(EmulatedTokens, LossesHaveTheSameBitsUnderEveryOrder) {
+TEST_F(CudaTokens, LossesHaveTheSameBitsUnderEveryOrder) {
   const std::int64_t c = 5, v = 4099;
   const Tensor logits = random_normal(random_, DType::f32, {c, v}, 4);
   const Tensor labels = integers({7, -1, 4098, 0, 100});
@@ -74,8 +74,8 @@ TEST_F(EmulatedTokens, LossesHaveTheSameBitsUnderEveryOrder) {
   for (std::uint64_t seed : {0u, 1u, 2u}) {
     const Tensor scratch = copy_of(logits), losses(DType::f32, {c}),
                  dlogits(DType::bf16, {c, v}, static_cast<std::int64_t>(seed));
-    simt::make_emulated_kernels(seed)->cross_entropy({scratch, labels, 0.25, losses, dlogits},
-                                                     host_stream());
+    make_kernels_under_test(seed)->cross_entropy({scratch, labels, 0.25, losses, dlogits},
+                                                 host_stream());
     const std::string bits = losses.bits() + dlogits.bits();
     if (seed == 0) first = bits;
     EXPECT_TRUE(bits == first) << "seed " << seed;

@@ -1,68 +1,81 @@
-// The optimizer pass of kernels/cuda on the emulator gives the bits of the reference, and so of the
-// CPU's: in every layout, for every cut into tiles, from any address, under any order of blocks.
+// The optimizer pass of kernels/cuda gives the bits of the reference and of the CPU's engine: in
+// every layout, for every cut into tiles, from any address, under any order of blocks.
 
 #include <limits>
 
+#include "contract/cuda/kernels_under_test.hpp"
 #include "contract/kernels/exact_harness.hpp"
 #include "contract/kernels/update_tile.hpp"
-#include "kernels/cuda/update_pieces.hpp"
-#include "simt/emulated_kernels.hpp"
 
 namespace strata::testing {
 namespace {
 
-class EmulatedUpdate : public ::testing::Test {
+class CudaUpdate : public ::testing::Test {
  protected:
   UpdateTile updated(Kernels& kernels, const UpdateTile& start, std::int64_t offset = 0) {
     UpdateTile tile = start.cut(0, start.count, offset);
     kernels.update(tile.args(), host_stream());
     return tile;
   }
-  UpdateTile on_emulator(std::uint64_t seed, const UpdateTile& start, std::int64_t offset = 0) {
-    return updated(*simt::make_emulated_kernels(seed), start, offset);
+  UpdateTile on_cuda(std::uint64_t seed, const UpdateTile& start, std::int64_t offset = 0) {
+    return updated(*make_kernels_under_test(seed), start, offset);
   }
-  std::unique_ptr<Kernels> ref_ = make_ref_kernels();
+  std::unique_ptr<Kernels> ref_ = make_ref_kernels(), cpu_ = make_cpu_kernels({.num_threads = 2});
 };
 
-TEST_F(EmulatedUpdate, HasTheBitsOfTheReferenceInEveryLayout) {
+TEST_F(CudaUpdate, HasTheBitsOfTheReferenceAndTheCpuInEveryLayout) {
   std::uint64_t seed = 0;
   for (const UpdateLayout& layout : update_layouts()) {
     SCOPED_TRACE(layout.name());
     const UpdateTile start = UpdateTile::random(layout, 2311, 21);
     const std::string expected = updated(*ref_, start).bits();
     EXPECT_NE(start.bits(), expected);
-    EXPECT_TRUE(on_emulator(seed++, start).bits() == expected);
+    EXPECT_TRUE(updated(*cpu_, start).bits() == expected);
+    EXPECT_TRUE(on_cuda(seed++, start).bits() == expected);
   }
 }
 
-TEST_F(EmulatedUpdate, HasTheBitsOfTheReferenceForSmallTiles) {
+TEST_F(CudaUpdate, HasTheBitsOfTheCpuForLargeTiles) {
+  const std::int64_t large = is_on_gpu() ? 16 << 20 : 33'000;
+  const std::vector<std::pair<UpdateLayout, std::int64_t>> tiles = {
+      {{.gradient = DType::bf16, .master = DType::u16, .moments = DType::q8}, large},
+      {{.moments = DType::f32}, large / 8 + 3},
+      {{.gradient = DType::bf16, .weight = DType::f32, .moments = DType::bf16}, large / 8 - 5}};
+  for (const auto& [layout, count] : tiles) {
+    SCOPED_TRACE(layout.name());
+    const UpdateTile start = UpdateTile::random(layout, count, 34);
+    EXPECT_TRUE(on_cuda(6, start).bits() == updated(*cpu_, start).bits());
+  }
+}
+
+TEST_F(CudaUpdate, HasTheBitsOfTheReferenceForSmallTiles) {
   for (DType moments : {DType::f32, DType::bf16, DType::q8}) {
     for (std::int64_t n : {1, 2, 7, 8, 9, 31, 64, 255, 256, 257}) {
       const UpdateTile start =
           UpdateTile::random({.gradient = DType::bf16, .moments = moments}, n, 22);
-      EXPECT_TRUE(on_emulator(1, start).bits() == updated(*ref_, start).bits()) << n;
+      EXPECT_TRUE(on_cuda(1, start).bits() == updated(*ref_, start).bits()) << n;
     }
   }
 }
 
-TEST_F(EmulatedUpdate, DoesNotFeelTheOrderOfBlocks) {
+TEST_F(CudaUpdate, DoesNotFeelTheOrderOfBlocks) {
   const UpdateTile start = UpdateTile::random({.moments = DType::q8}, 9001, 23);
   const std::string expected = updated(*ref_, start).bits();
-  for (std::uint64_t seed : {0u, 1u, 2u}) EXPECT_TRUE(on_emulator(seed, start).bits() == expected);
+  for (std::uint64_t seed : {0u, 1u, 2u}) EXPECT_TRUE(on_cuda(seed, start).bits() == expected);
 }
 
-TEST_F(EmulatedUpdate, DoesNotFeelAddresses) {
+TEST_F(CudaUpdate, DoesNotFeelAddresses) {
   for (DType master : {DType::f32, DType::u16}) {
     for (DType moments : {DType::f32, DType::bf16, DType::q8}) {
       const UpdateTile start = UpdateTile::random({.master = master, .moments = moments}, 1003, 24);
       const std::string expected = updated(*ref_, start).bits();
       for (std::int64_t offset : {1, 3, 7, 32})
-        EXPECT_TRUE(on_emulator(2, start, offset).bits() == expected) << "offset " << offset;
+        EXPECT_TRUE(on_cuda(2, start, offset).bits() == expected) << "offset " << offset;
     }
   }
 }
 
-TEST_F(EmulatedUpdate, DoesNotFeelTiles) {
+TEST_F(CudaUpdate, DoesNotFeelTiles) {
   for (DType master : {DType::f32, DType::u16}) {
     for (DType moments : {DType::f32, DType::bf16, DType::q8}) {
       const UpdateTile start = UpdateTile::random(
@@ -70,7 +83,7 @@ TEST_F(EmulatedUpdate, DoesNotFeelTiles) {
       UpdateTile expected = updated(*ref_, start);
       expected.non_finite.set(0, 0);
       const std::int64_t unit = moments == DType::q8 ? q8_block_elements : 1;
-      const auto cuda = simt::make_emulated_kernels(3);
+      const auto cuda = make_kernels_under_test(3);
       PhiloxStream random(31, 0);
       for (std::int64_t begin = 0, count = 0; begin < start.count; begin += count) {
         count = static_cast<std::int64_t>(1 + random.next_below(2000 / unit + 1)) * unit;
@@ -83,7 +96,7 @@ TEST_F(EmulatedUpdate, DoesNotFeelTiles) {
   }
 }
 
-TEST_F(EmulatedUpdate, CountsGradientsThatAreNotFinite) {
+TEST_F(CudaUpdate, CountsGradientsThatAreNotFinite) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   for (DType gradient : {DType::f32, DType::bf16}) {
     for (DType moments : {DType::f32, DType::bf16, DType::q8}) {
@@ -93,29 +106,23 @@ TEST_F(EmulatedUpdate, CountsGradientsThatAreNotFinite) {
       start.gradient.set(5002, std::numeric_limits<double>::quiet_NaN());
       const UpdateTile expected = updated(*ref_, start);
       EXPECT_EQ(expected.non_finite.at(0), 3);
-      EXPECT_TRUE(on_emulator(4, start).bits() == expected.bits());
+      EXPECT_TRUE(on_cuda(4, start).bits() == expected.bits());
     }
   }
 }
 
-TEST_F(EmulatedUpdate, CountsNothingWhereNobodyAsks) {
+TEST_F(CudaUpdate, CountsNothingWhereNobodyAsks) {
   UpdateTile tile = UpdateTile::random({}, 300, 29);
   tile.gradient.set(17, std::numeric_limits<double>::infinity());
   UpdateArgs args = tile.args();
   args.non_finite = {};
-  simt::make_emulated_kernels(0)->update(args, host_stream());
+  make_kernels_under_test(0)->update(args, host_stream());
   EXPECT_EQ(tile.non_finite.at(0), 0);
 }
 
 // --- Ranges of decay
 
-std::vector<DecayRange> every_other_element(std::int64_t count) {
-  std::vector<DecayRange> ranges;
-  for (std::int64_t i = 0; i < count; i += 2) ranges.push_back({i, i + 1});
-  return ranges;
-}
-
-TEST_F(EmulatedUpdate, TakesMoreRangesOfDecayThanALaunchHolds) {
+TEST_F(CudaUpdate, TakesMoreRangesOfDecayThanALaunchHolds) {
   const std::vector<DecayRange> ranges = every_other_element(5000);
   for (DType moments : {DType::f32, DType::q8}) {
     const UpdateTile start = UpdateTile::random({.moments = moments}, 3001, 33);
@@ -125,39 +132,9 @@ TEST_F(EmulatedUpdate, TakesMoreRangesOfDecayThanALaunchHolds) {
     ref_->update(args, host_stream());
     args = actual.args();
     args.decays = ranges;
-    simt::make_emulated_kernels(5)->update(args, host_stream());
+    make_kernels_under_test(5)->update(args, host_stream());
     EXPECT_TRUE(actual.bits() == expected.bits());
   }
-}
-
-TEST(UpdatePieces, JoinRangesThatTouchAndCutThoseOfTheTile) {
-  const std::vector<DecayRange> ranges = {{0, 90}, {95, 110}, {110, 120}, {150, 400}, {500, 600}};
-  const UpdateTile tile({}, 100, 200);
-  UpdateArgs args = tile.args();
-  args.decays = ranges;
-  const cuda::UpdatePiece piece = cuda::update_piece(args, 0);
-  EXPECT_EQ(piece.end, 200);
-  ASSERT_EQ(piece.decays.count, 2);
-  EXPECT_EQ(piece.decays.ranges[0].begin, 100);
-  EXPECT_EQ(piece.decays.ranges[0].end, 120);
-  EXPECT_EQ(piece.decays.ranges[1].begin, 150);
-  EXPECT_EQ(piece.decays.ranges[1].end, 300);
-}
-
-TEST(UpdatePieces, EndOnBlocksAndCoverTheTile) {
-  const std::vector<DecayRange> ranges = every_other_element(5000);
-  const UpdateTile tile({}, 3, 2999);
-  UpdateArgs args = tile.args();
-  args.decays = ranges;
-  std::int64_t begin = 0;
-  for (int pieces = 0; begin < 2999; ++pieces) {
-    ASSERT_LT(pieces, 20);
-    const cuda::UpdatePiece piece = cuda::update_piece(args, begin);
-    EXPECT_EQ(piece.begin, begin);
-    EXPECT_TRUE(piece.end == 2999 || (piece.end - begin) % cuda::update_block_elements == 0);
-    begin = piece.end;
-  }
-  EXPECT_EQ(begin, 2999);
 }
 
 }  // namespace
