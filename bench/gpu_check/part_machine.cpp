@@ -8,8 +8,8 @@ namespace {
 constexpr double doctor_seconds = 60, smi_seconds = 20;
 const std::vector<std::string> machine_names{"machine"}, driver_names{"driver"};
 
-// The line that doctor has of what CUDA says: "...; device 0: NVIDIA H200 at ..., compute 9.0 ...",
-// or why there is none.
+// What doctor has CUDA say: "...; device 0: NVIDIA H200 at ..., compute 9.0 ...", or why there is
+// none, as the row of the machine tells.
 void note_gpu(MachineFacts& facts, const std::string& cuda, bool hidden) {
   const std::string mark = "; device ";
   const std::size_t found = cuda.find(mark);
@@ -17,9 +17,7 @@ void note_gpu(MachineFacts& facts, const std::string& cuda, bool hidden) {
     facts.gpu = cuda.substr(found + 2);
     return;
   }
-  const std::size_t none = cuda.find("no device");
-  facts.why_no_gpu = hidden ? "a dry run" : "";
-  if (!hidden) facts.why_no_gpu += none == std::string::npos ? cuda : cuda.substr(none);
+  facts.why_no_gpu = hidden ? "a dry run" : "CUDA finds no device";
 }
 
 std::vector<CheckRow> look_at_machine(Check& check) {
