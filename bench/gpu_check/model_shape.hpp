@@ -1,0 +1,59 @@
+#pragma once
+// Models that the check trains, all Llama-shaped, and which of them fits the time that is left.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace strata {
+
+struct ModelShape {
+  std::string name;
+  std::int64_t hidden = 0, intermediate = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0,
+               vocabulary = 0;
+  std::int64_t rows = 0, row_tokens = 0;  // of a micro-batch
+
+  std::int64_t num_parameters() const;
+};
+
+// Of seconds, and alike in layout to the large ones.
+const ModelShape& tiny_shape();
+// What goes before the large one: it shows how fast this machine makes and loads models.
+const ModelShape& small_shape();
+// From large to small.
+const std::vector<ModelShape>& large_shapes();
+// Throws std::runtime_error that names those there are.
+const ModelShape& shape_named(const std::string& name);
+
+std::vector<std::string> make_model_arguments(const ModelShape& shape, const std::string& folder);
+
+// What a machine needs beside the steps themselves, as seen with another model.
+struct ModelRates {
+  double make_seconds_per_parameter = 15e-9;
+  double run_seconds_per_parameter = 20e-9;  // to load, and to export
+};
+
+// How long the steps of a run take; none: it does not fit the machine.
+using StepSeconds = std::optional<double>;
+
+struct ModelCost {
+  ModelShape shape;
+  // Of each placement; none: it does not fit.
+  std::vector<StepSeconds> step_seconds;
+};
+
+constexpr int steps_wanted = 6, steps_min = 3;
+
+// Seconds of one run.
+double run_seconds(const ModelShape& shape, const ModelRates& rates, double step_seconds,
+                   int steps);
+// As many steps as the time allows; fewer than steps_min: it is not worth beginning.
+int steps_within(const ModelShape& shape, const ModelRates& rates, double step_seconds,
+                 double seconds);
+// The first whose placements all fit, and that gets through steps_min steps in each: none, when the
+// time suffices for none of them.
+std::optional<ModelShape> choose_model(const std::vector<ModelCost>& from_large_to_small,
+                                       const ModelRates& rates, double seconds);
+
+}  // namespace strata

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "gpu_check/parts.hpp"
+#include "gpu_check/torch_side.hpp"
+#include "gpu_check/training_series.hpp"
+
+namespace strata {
+namespace {
+
+const std::string large = "large model";
+
+// Where nothing was predicted, what fits is not known: the smallest is the likeliest.
+ModelShape without_predictions() { return large_shapes().back(); }
+
+ModelCost cost_of(Check& check, const ModelShape& shape) {
+  TrainingSeries series(check, shape);
+  ModelCost cost{shape, {}};
+  for (Placement placement :
+       {Placement::all_resident, Placement::state_in_ram, Placement::state_on_nvme})
+    cost.step_seconds.push_back(series.predicted_step(placement));
+  // The searched one is at least as good as these.
+  cost.step_seconds.push_back(cost.step_seconds.front());
+  return cost;
+}
+
+std::optional<ModelShape> choose_large(Check& check, const ModelRates& rates, double seconds) {
+  if (!check.options().model.empty()) return shape_named(check.options().model);
+  if (check.facts.profile.empty()) return without_predictions();
+  std::vector<ModelCost> costs;
+  for (const ModelShape& shape : large_shapes()) costs.push_back(cost_of(check, shape));
+  return choose_model(costs, rates, seconds);
+}
+
+void train_large(Check& check, const ModelRates& rates) {
+  std::optional<ModelShape> chosen;
+  // Rows of its own only where there is nothing to train.
+  check.run_part(TrainingSeries::row_names(large), [&](Check&) {
+    chosen = choose_large(check, rates, check.seconds_left() - torch_seconds(check));
+    return chosen ? std::vector<CheckRow>{}
+                  : none_run(TrainingSeries::row_names(large),
+                             fmt::format("no large model gets through in the {:.0f} s that are "
+                                         "left, or none fits",
+                                         check.seconds_left()));
+  });
+  if (chosen) TrainingSeries(check, *chosen).run(rates);
+  check_torch(check, chosen.value_or(small_shape()));
+}
+
+void skip_large(Check& check, const std::string& why) {
+  check.run_part(TrainingSeries::row_names(large),
+                 [&](Check&) { return none_run(TrainingSeries::row_names(large), why); });
+}
+
+ModelRates train_small(Check& check, const ModelShape& shape) {
+  TrainingSeries series(check, shape);
+  series.run({});
+  return series.rates_seen();
+}
+
+}  // namespace
+
+void check_training(Check& check) {
+  const bool is_quick = check.options().extent == Extent::quick;
+  const bool is_small = is_quick || !check.has_gpu();
+  const ModelRates rates = train_small(check, is_small ? tiny_shape() : small_shape());
+  if (!check.has_gpu()) {
+    skip_large(check, check.facts.why_no_gpu);
+    return check_torch(check, tiny_shape());
+  }
+  if (!is_quick) return train_large(check, rates);
+  skip_large(check, "quick");
+  check_torch(check, tiny_shape());
+}
+
+}  // namespace strata

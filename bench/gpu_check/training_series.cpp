@@ -1,0 +1,181 @@
+#include "gpu_check/training_series.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <system_error>
+
+#include "gpu_check/export_folder.hpp"
+
+namespace strata {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double plan_seconds_max = 30, run_seconds_min = 60;
+// A run that takes so many times longer than expected is ended: others want to run as well.
+constexpr double patience = 3;
+
+// What no profile tells.
+constexpr double unpredicted_step_seconds = 5;
+
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+// The lines in which a run tells of each tier's memory.
+CheckJson memory_lines(const std::string& output) {
+  CheckJson lines = CheckJson::array();
+  for (std::size_t at = output.find("\nmemory "); at != std::string::npos;
+       at = output.find("\nmemory ", at + 1))
+    lines.push_back(output.substr(at + 1, output.find('\n', at + 1) - at - 1));
+  return lines;
+}
+
+bool is_too_large(const ProgramEnd& end) {
+  return end.output_tail.find("strata: out of memory") != std::string::npos;
+}
+
+}  // namespace
+
+TrainingSeries::TrainingSeries(Check& check, ModelShape shape)
+    : check_(check),
+      shape_(std::move(shape)),
+      model_(shape_.name + (check.has_gpu() ? "" : " on the host")),
+      folder_(check.scratch("model-" + shape_.name)),
+      fast_folder_(export_folder(shape_, check.options().memory, folder_)) {
+  fs::create_directories(folder_);
+}
+
+TrainingSeries::~TrainingSeries() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+  fs::remove_all(fast_folder_, ignored);
+}
+
+std::string TrainingSeries::name(Placement placement) const {
+  return model_ + " " + title(placement);
+}
+
+std::vector<std::string> TrainingSeries::row_names(const std::string& model) {
+  std::vector<std::string> names{model + " made"};
+  for (Placement placement : placements()) names.push_back(model + " " + title(placement));
+  names.push_back(model + " losses");
+  return names;
+}
+
+RunFiles TrainingSeries::files(Placement placement) const {
+  const fs::path output = folder_ / fmt::format("run-{}", static_cast<int>(placement));
+  return {folder_ / "model", folder_ / "shards" / "train.tok", output, fast_folder_ / "export",
+          check_.scratch("nvme")};
+}
+
+fs::path TrainingSeries::write_config(Placement placement, int steps) const {
+  const fs::path config = folder_ / fmt::format("config-{}.yaml", static_cast<int>(placement));
+  write_file(config, train_config(placement, shape_, files(placement), steps,
+                                  check_.has_gpu() ? "gpu" : ""));
+  return config;
+}
+
+std::optional<Prediction> TrainingSeries::predict(Placement placement) {
+  no_plan_.clear();
+  if (check_.facts.profile.empty()) return {};
+  const fs::path plan = folder_ / "plan.json", config = write_config(placement, steps_wanted);
+  const ProgramEnd end =
+      check_.run("strata", {"plan", config, "--machine", check_.facts.profile, "--json", plan},
+                 plan_seconds_max);
+  if (end.succeeded()) return prediction_in(read_file(plan));
+  if (!is_too_large(end)) throw std::runtime_error(fmt::format("strata plan: {}", complaint(end)));
+  no_plan_ = "does not fit: " + check_.last_output();
+  return {};
+}
+
+StepSeconds TrainingSeries::predicted_step(Placement placement) {
+  if (!fs::exists(files(placement).model)) {
+    auto arguments = make_model_arguments(shape_, files(placement).model);
+    arguments.push_back("--shape-only");
+    const ProgramEnd end = check_.run("strata", arguments, plan_seconds_max);
+    if (!end.succeeded()) throw std::runtime_error("strata make-model: " + complaint(end));
+  }
+  const auto predicted = predict(placement);
+  return predicted ? StepSeconds(predicted->step_seconds) : std::nullopt;
+}
+
+std::vector<CheckRow> TrainingSeries::make_model() {
+  const RunFiles all = files(placements().front());
+  const std::string row = row_names(model_).front();
+  fs::remove_all(all.model);  // the shape alone
+  fs::create_directories(all.nvme);
+  const ProgramEnd made =
+      check_.run("strata", make_model_arguments(shape_, all.model), check_.seconds_left() / 2);
+  if (!made.succeeded()) return {failed(row, complaint(made), made.output_tail)};
+  write_file(folder_ / "text.txt", training_text(shape_, steps_wanted));
+  const ProgramEnd prepared = check_.run(
+      "strata", {"prepare", "--input", folder_ / "text.txt", "--output", all.shard.parent_path()},
+      plan_seconds_max);
+  if (!prepared.succeeded()) return {failed(row, complaint(prepared), prepared.output_tail)};
+  has_model_ = true;
+  const auto parameters = static_cast<double>(shape_.num_parameters());
+  rates_.make_seconds_per_parameter = made.seconds / parameters;
+  return {passed(row,
+                 fmt::format("{:.4g} million parameters in {:.1f} s, {} x {} tokens a step",
+                             parameters / 1e6, made.seconds, shape_.rows, shape_.row_tokens),
+                 {{"parameters", shape_.num_parameters()},
+                  {"tokens_per_step", shape_.rows * shape_.row_tokens},
+                  {"layers", shape_.layers},
+                  {"hidden", shape_.hidden}})};
+}
+
+ProgramEnd TrainingSeries::run_training(Placement placement, int steps, double seconds_max) {
+  std::vector<std::string> arguments{"train", write_config(placement, steps)};
+  if (!check_.facts.profile.empty())
+    arguments.insert(arguments.end(), {"--machine", check_.facts.profile});
+  const ProgramEnd end = check_.run("strata", arguments, seconds_max);
+  fs::remove_all(files(placement).exported);
+  return end;
+}
+
+std::vector<CheckRow> TrainingSeries::read_training(Placement placement, const ProgramEnd& end,
+                                                    const std::optional<Prediction>& predicted) {
+  if (!end.succeeded()) return {failed(name(placement), complaint(end), end.output_tail)};
+  const TrainedSteps steps =
+      steps_in(read_file(files(placement).output / "metrics.jsonl"), title(placement));
+  CheckRow row = training_row(name(placement), steps, predicted);
+  row.figures["memory"] = memory_lines(check_.last_output());
+  const double beside = end.seconds - sum(steps.step_seconds);
+  rates_.run_seconds_per_parameter = std::max(
+      rates_.run_seconds_per_parameter, beside / static_cast<double>(shape_.num_parameters()));
+  trained_.push_back(steps);
+  return {row};
+}
+
+std::vector<CheckRow> TrainingSeries::train(Placement placement, const ModelRates& expected) {
+  if (!has_model_) return {not_run(name(placement), "there is no model")};
+  if (placement == Placement::searched && check_.facts.profile.empty())
+    return {not_run(name(placement), "there is no machine profile to search with")};
+  const auto predicted = predict(placement);
+  if (!no_plan_.empty()) return {not_run(name(placement), no_plan_)};
+  const double step = predicted ? predicted->step_seconds : unpredicted_step_seconds;
+  const double left = check_.seconds_left();
+  const int steps = steps_within(shape_, expected, step, left);
+  if (steps < steps_min)
+    return {not_run(name(placement),
+                    fmt::format("{:.0f} s are left, and {} steps would take {:.0f} s", left,
+                                steps_min, run_seconds(shape_, expected, step, steps_min)))};
+  const double wanted = patience * run_seconds(shape_, expected, step, steps);
+  const ProgramEnd end = run_training(placement, steps, std::max(wanted, run_seconds_min));
+  return read_training(placement, end, predicted);
+}
+
+void TrainingSeries::run(const ModelRates& expected) {
+  const std::vector<std::string> names = row_names(model_);
+  check_.run_part({names.front()}, [&](Check&) { return make_model(); });
+  for (Placement placement : placements())
+    check_.run_part({name(placement)}, [&](Check&) { return train(placement, expected); });
+  check_.run_part({names.back()}, [&](Check&) {
+    return std::vector<CheckRow>{equality_row(names.back(), trained_)};
+  });
+}
+
+}  // namespace strata

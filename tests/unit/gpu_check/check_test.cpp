@@ -1,0 +1,127 @@
+// The check over programs of a few lines of shell.
+
+#include "gpu_check/check.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "gpu_check/parts.hpp"
+
+namespace strata {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CheckTest : public testing::Test {
+ protected:
+  CheckTest() : root_(fs::path(testing::TempDir()) / ("check_test_" + std::to_string(::getpid()))) {
+    options_.programs = root_ / "bin";
+    options_.work = root_ / "work";
+    options_.out = root_ / "out";
+    for (const fs::path& folder : {options_.programs, options_.work, options_.out})
+      fs::create_directories(folder);
+  }
+  ~CheckTest() override { fs::remove_all(root_); }
+
+  void program(const std::string& name, const std::string& body) {
+    const fs::path path = options_.programs / name;
+    std::ofstream(path) << "#!/bin/sh\n" << body << "\n";
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  static const CheckRow& row(const Check& check, const std::string& part) {
+    for (const CheckRow& row : check.rows())
+      if (row.part == part) return row;
+    throw std::runtime_error("no row " + part);
+  }
+  // A strata that knows doctor alone, as of a machine with a GPU.
+  std::string doctor(const std::string& json) {
+    return "if [ $1 = doctor ]; then printf '%s' '" + json + "' > $5; exit 0; fi\n" +
+           "echo \"strata: $2 is unknown\" >&2; exit 2";
+  }
+
+  fs::path root_;
+  CheckOptions options_;
+};
+
+const std::string gpu_findings =
+    R"({"findings": [{"topic": "CUDA", "health": "ok",)"
+    R"( "facts": "built for 13.0; driver 13.0; device 0: NVIDIA H200 at 0000:01:00.0"}]})";
+
+TEST_F(CheckTest, SeesTheGpuThatDoctorSees) {
+  program("strata", doctor(gpu_findings));
+  Check check(options_);
+  check_machine(check);
+  EXPECT_TRUE(check.has_gpu());
+  EXPECT_THAT(check.facts.gpu, HasSubstr("NVIDIA H200"));
+  EXPECT_EQ(row(check, "machine").outcome, Outcome::pass);
+}
+
+TEST_F(CheckTest, GoesOnAfterAPartWhoseJsonIsBroken) {
+  program("strata", doctor(gpu_findings.substr(0, 40)));
+  program("device_test", "echo '{\"testsuites\": [' > ${1#--gtest_output=json:}");
+  program("memory_test", "exit 3");
+  options_.extent = Extent::quick;
+  Check check(options_);
+  check_machine(check);
+  check_tests(check);
+  EXPECT_EQ(row(check, "machine").outcome, Outcome::fail);
+  EXPECT_EQ(row(check, "host: device_test").outcome, Outcome::fail);
+  EXPECT_EQ(row(check, "host: memory_test").told, "exit code 3");
+  EXPECT_EQ(row(check, "kernel parity").told, "there is no cuda_test beside strata");
+  const CheckJson json = CheckJson::parse(read_file(options_.out / "gpu-check.json"));
+  EXPECT_EQ(json["failed"], 3);
+  EXPECT_EQ(json["parts"].size(), check.rows().size());
+}
+
+TEST_F(CheckTest, ReportsWhatACommandSaysThatIsUnknown) {
+  program("strata", doctor(gpu_findings));
+  Check check(options_);
+  check_machine(check);
+  check_rates(check);
+  EXPECT_EQ(row(check, "links").outcome, Outcome::fail);
+  EXPECT_EQ(row(check, "links").told, "exit code 2: strata: gpu is unknown");
+  EXPECT_EQ(row(check, "machine profile").told, "exit code 2: strata: all is unknown");
+}
+
+TEST_F(CheckTest, TrainsNothingWithoutAModel) {
+  program("strata", doctor(gpu_findings));
+  options_.extent = Extent::quick;
+  Check check(options_);
+  check_machine(check);
+  check_training(check);
+  EXPECT_EQ(row(check, "3M made").outcome, Outcome::fail);
+  EXPECT_EQ(row(check, "3M (a) all resident").told, "there is no model");
+  EXPECT_EQ(row(check, "3M losses").outcome, Outcome::not_run);
+}
+
+TEST_F(CheckTest, EndsAPartAtTheEndOfTheBudgetAndRunsNoOther) {
+  program("device_test", "echo begun; exec sleep 300");
+  program("memory_test", "exit 0");
+  options_.extent = Extent::quick;
+  options_.budget_seconds = 2.5;
+  Check check(options_);
+  check_tests(check);
+  EXPECT_EQ(row(check, "host: device_test").outcome, Outcome::fail);
+  EXPECT_THAT(row(check, "host: device_test").told,
+              testing::MatchesRegex("ended after .* s: begun"));
+  EXPECT_EQ(row(check, "host: memory_test").outcome, Outcome::not_run);
+  EXPECT_THAT(row(check, "host: memory_test").told, HasSubstr("used up"));
+}
+
+TEST_F(CheckTest, HidesGpusInADryRunAndGivesOurProgramsTheirLibraries) {
+  program("strata", "echo \"[$CUDA_VISIBLE_DEVICES] $LD_LIBRARY_PATH\"");
+  options_.hides_gpus = true;
+  options_.library_path = "/the/libraries";
+  Check check(options_);
+  EXPECT_TRUE(check.run("strata", {}, 30).succeeded());
+  EXPECT_THAT(check.last_output(), testing::StartsWith("[] /the/libraries"));
+  EXPECT_TRUE(check.run_foreign({"sh", "-c", "echo \"$LD_LIBRARY_PATH\""}, 30).succeeded());
+  EXPECT_THAT(check.last_output(), Not(HasSubstr("/the/libraries")));
+}
+
+}  // namespace
+}  // namespace strata

@@ -1,0 +1,83 @@
+#include "gpu_check/program_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+namespace strata {
+namespace {
+
+using How = ProgramEnd::How;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+std::filesystem::path file(const std::string& name) {
+  return std::filesystem::path(testing::TempDir()) /
+         ("program_run_" + std::to_string(::getpid()) + "_" + name);
+}
+
+ProgramEnd shell(const std::string& script, double seconds_max = 60) {
+  return run_program({{"sh", "-c", script}, seconds_max, file("output"), {{"SAID", "as told"}}});
+}
+
+TEST(ProgramRun, TakesBothOutputsTheExitCodeAndTheEnvironment) {
+  const ProgramEnd end = shell("echo out; echo \"err $SAID\" >&2; exit 3");
+  EXPECT_EQ(end.how, How::exited);
+  EXPECT_EQ(end.code, 3);
+  EXPECT_EQ(end.output_tail, "out\nerr as told\n");
+  EXPECT_EQ(complaint(end), "exit code 3: err as told");
+  EXPECT_FALSE(end.succeeded());
+}
+
+TEST(ProgramRun, EndsWhatRunsPastItsTimeTogetherWithWhatItStarted) {
+  const auto child = file("child");
+  const ProgramEnd end =
+      shell("echo begun; sleep 300 & echo $! > " + child.string() + "; wait", 0.3);
+  EXPECT_EQ(end.how, How::timed_out);
+  EXPECT_THAT(complaint(end), EndsWith(" s: begun"));
+  std::ifstream ids(child);
+  pid_t id = 0;
+  ids >> id;
+  ASSERT_GT(id, 0);
+  // Gone, or a zombie that nobody waits for.
+  for (int i = 0; i < 1000 && ::kill(id, 0) == 0; ++i) {
+    std::string state;
+    std::ifstream stat("/proc/" + std::to_string(id) + "/stat");
+    for (int field = 0; field < 3; ++field) stat >> state;
+    if (state == "Z" || state.empty()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_NE(::kill(id, 0), 0) << "the child of the program still runs";
+}
+
+TEST(ProgramRun, EndsWhatDoesNotListen) {
+  const ProgramEnd end = shell("trap '' TERM; while :; do sleep 0.1; done", 0.2);
+  EXPECT_EQ(end.how, How::timed_out);
+}
+
+TEST(ProgramRun, TellsOfSignals) {
+  const ProgramEnd end = shell("kill -SEGV $$");
+  EXPECT_EQ(end.how, How::signalled);
+  EXPECT_EQ(complaint(end), "ended by signal 11");
+}
+
+TEST(ProgramRun, TellsWhyAProgramCannotBeStarted) {
+  const ProgramEnd end = run_program({{"no-such-program-at-all"}, 10, file("none"), {}});
+  EXPECT_EQ(end.how, How::not_started);
+  EXPECT_EQ(complaint(end), "cannot be started: No such file or directory");
+}
+
+TEST(ProgramRun, KeepsTheEndOfALongOutput) {
+  const ProgramEnd end = shell("i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done");
+  EXPECT_TRUE(end.succeeded());
+  EXPECT_EQ(end.output_tail.size(), 4000u);
+  EXPECT_THAT(end.output_tail, EndsWith("line 1999\n"));
+}
+
+}  // namespace
+}  // namespace strata
