@@ -137,7 +137,7 @@ class MachineBench {
                       format_bytes(device), format_bytes(free)));
     machine_.name = fmt::format("{} ({} cores)", processor_name(), topology_.usable_cores);
     machine_.ranks = options_.ranks;
-    machine_.accelerator.name = "host standing in for an accelerator";
+    machine_.accelerator.name = host_accelerator_name;
     machine_.accelerator.memory_bytes = device / static_cast<std::uint64_t>(options_.ranks);
     machine_.host.memory_bytes = whole_megabytes(free - device);
     machine_.host.cores = topology_.usable_cores;
