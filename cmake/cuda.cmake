@@ -1,6 +1,7 @@
 # CUDA where there is a toolkit that knows our newest architecture, from CUDA_PATH, CUDACXX, PATH or /usr/local/cuda.
-# Without one, with -DSTRATA_CUDA=OFF and under sanitizers the build has src/device/cuda_absent.cpp instead. The runtime
-# is linked statically and finds the driver when it is first used, so the program starts where there is none.
+# Without one, with -DSTRATA_CUDA=OFF and under sanitizers the build has src/device/cuda_absent.cpp and
+# kernels/cuda_absent instead. The runtime is linked statically and finds the driver when it is first used, so the
+# program starts where there is none.
 set(STRATA_HAS_CUDA OFF)
 set(STRATA_CUDA_UNUSED "/src/device/cuda/runtime/")
 set(STRATA_CUDA_RUNTIME)

@@ -12,10 +12,6 @@
 
 namespace strata::cuda {
 
-inline std::uint64_t attention_scratch_size(std::int64_t t, std::int64_t q) {
-  return scratch_bytes<float>(t * q);
-}
-
 inline void check_attention(const AttentionArgs& args) {
   const std::int64_t t = args.q_tqd.dim(0), q = args.q_tqd.dim(1), g = args.k_tgd.dim(1);
   const Shape keys{t, g, args.q_tqd.dim(2)};

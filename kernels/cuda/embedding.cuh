@@ -113,10 +113,6 @@ embedding_backward_kernel(EmbeddingBackward<T> args) {
 
 // --- Host
 
-inline std::uint64_t embedding_scratch_size(std::int64_t v) {
-  return scratch_bytes<std::int32_t>(2 * v);
-}
-
 template <class Launcher>
 void launch_embedding_forward(Launcher& launcher, const TensorView& tokens_t,
                               const TensorView& table_vh, const TensorView& out_th) {

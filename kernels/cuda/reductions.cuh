@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/cuda/launch_shape.hpp"
+#include "kernels/cuda/scratch_sizes.hpp"
 #include "kernels/cuda/simt.hpp"
 
 namespace strata::cuda {
@@ -55,13 +56,6 @@ STRATA_DEVICE T block_max(T value, const Shared<T>& partials) {
 }
 
 // --- Host
-
-inline constexpr std::uint64_t scratch_alignment = 256;
-
-template <class T>
-std::uint64_t scratch_bytes(std::int64_t count) {
-  return static_cast<std::uint64_t>(count) * sizeof(T) + scratch_alignment;
-}
 
 // `count` elements from the first aligned address of the scratch.
 template <class T>

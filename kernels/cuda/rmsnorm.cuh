@@ -10,8 +10,7 @@
 
 namespace strata::cuda {
 
-inline constexpr int norm_warps = 8, norm_threads = norm_warps * warp_threads;
-inline constexpr std::int64_t short_row_max = 1024;  // one warp's: 32 elements a lane at most
+inline constexpr int norm_threads = norm_warps * warp_threads;
 inline constexpr std::int64_t partials_bytes =
     norm_warps * static_cast<std::int64_t>(sizeof(float));
 
@@ -92,12 +91,6 @@ struct NormBackward {
   bool aligned;
 };
 
-// Rows of one group that one team takes.
-template <int team_warps>
-constexpr int team_rows = team_warps == 1 ? 8 : 16;
-template <int team_warps>
-constexpr int group_rows = team_rows<team_warps>* Team<team_warps>::in_block;
-
 // With n = x rstd: dx = rstd (dy w - n mean(dy w n)), and dw += dy n in the team's row of shared
 // memory, whose columns belong to one thread each.
 template <class T, int team_warps>
@@ -170,14 +163,6 @@ template <int team_warps>
 LaunchShape rmsnorm_backward_shape(std::int64_t num_rows, std::int64_t h) {
   const std::int64_t dw_bytes = Team<team_warps>::in_block * h * std::int64_t{sizeof(float)};
   return {ceil_div(num_rows, group_rows<team_warps>), 1, norm_threads, partials_bytes + dw_bytes};
-}
-
-inline std::uint64_t rmsnorm_scratch_size(std::int64_t t, std::int64_t h) {
-  std::uint64_t bytes = 0;
-  with_team(h, [&](auto team) {
-    bytes = scratch_bytes<float>(rmsnorm_backward_shape<team()>(t, h).grid_x * h);
-  });
-  return bytes;
 }
 
 template <class Launcher>

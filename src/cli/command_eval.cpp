@@ -22,7 +22,8 @@ int evaluate(Job& job, const RunConfig& config) {
   const std::unique_ptr<DriveOwner> drives = own_drives(config, Purpose::evaluate, job);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
-  run_planned(job, plan_ranks(config, Purpose::evaluate, job), shared,
+  const DeviceChoice devices = choose_and_tell_devices(config, job);
+  run_planned(job, plan_ranks(config, Purpose::evaluate, job, devices), shared,
               [&](PlannedRun planned, const SessionOptions& options) {
                 const int rank = planned.program.rank;
                 Session session(config, std::move(planned), options);

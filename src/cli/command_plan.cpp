@@ -28,10 +28,10 @@ namespace {
 }
 
 // What this machine's memory allows; drives count where the config names some.
-TierLimits limits_here(const RunConfig& config) {
+TierLimits limits_here(const RunConfig& config, std::optional<std::uint64_t> device_bytes) {
   const std::uint64_t available = read_topology().available_memory_bytes;
   TierLimits limits;
-  limits.device_bytes = config.offload.gpu_limit.value_or(available);
+  limits.device_bytes = device_bytes.value_or(config.offload.gpu_limit.value_or(available));
   limits.host_bytes = config.offload.cpu_limit.value_or(available);
   for (const std::string& path : config.offload.nvme_paths)
     limits.drive_bytes.push_back(available_drive_bytes(path));
@@ -39,15 +39,25 @@ TierLimits limits_here(const RunConfig& config) {
   return limits;
 }
 
-PlannedRun planned_here(const RunConfig& config) {
+// On its first GPU, where the run would use it.
+PlannedRun planned_here(RunConfig config) {
+  const DeviceChoice devices = choose_device(config, read_cuda_devices(), config.world);
+  if (!devices.warning.empty()) fmt::print(stderr, "warning: {}\n", devices.warning);
+  config.device = devices.uses_gpus() ? DeviceKind::gpu : DeviceKind::cpu;
+  RankDevice device = open_rank_device(devices, 0);
+  std::optional<std::uint64_t> device_bytes;
+  if (devices.uses_gpus()) device_bytes = device_limit(config, {&device, 1});
+  const Topology topology = read_topology();
   try {
-    return plan_run(config, Purpose::train);
+    return plan_run(config, Purpose::train, topology, {0, config.world, 0, config.world},
+                    rank_limits(config, Purpose::train, topology, config.world, device_bytes),
+                    std::move(device));
   } catch (const OutOfMemory& refusal) {
-    refuse(refusal, {config, plan_choice(config)}, limits_here(config));
+    refuse(refusal, {config, plan_choice(config)}, limits_here(config, device_bytes));
   }
 }
 
-// On this machine nothing but its memory is known: no times.
+// Of this machine nothing but its memory is known: no times.
 int plan_here(const PlanOptions& options) {
   const RunConfig config = plan_config(options, nullptr);
   const PlannedRun planned = planned_here(config);

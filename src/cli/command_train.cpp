@@ -280,7 +280,7 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
     fmt::print("ranks    {}, ZeRO stage {}\n", job.describe(), config.zero_stage);
   print_plan(config, runs.front());
   fmt::print("saves    {}\n", describe_saves(config, runs.front()));
-  print_other_threads(runs);
+  print_other_ranks(runs);
   std::fflush(stdout);
 }
 
@@ -343,7 +343,8 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
                   describe_resume(resume));
   if (resume.checkpoint) shared.resume = resume.checkpoint->path;
   shared.point = &resume;
-  std::vector<PlannedRun> runs = plan_ranks(config, Purpose::train, job);
+  std::vector<PlannedRun> runs =
+      plan_ranks(config, Purpose::train, job, choose_and_tell_devices(config, job));
   if (job.leads()) check_disks(config, job, runs.front());
   print_run(config, job, runs);
   tell_resume(config, resume, job.leads());

@@ -99,6 +99,13 @@ void check_schedule(const RunConfig& config) {
   }
 }
 
+void check_device(const RunConfig& config) {
+  if (config.device != DeviceKind::gpu || config.kernels != KernelsKind::ref) return;
+  throw ConfigError(
+      "kernels: ref contradicts device: gpu: the reference computes on the host. Set device: cpu, "
+      "or kernels: cpu, which is then of the host's part alone");
+}
+
 }  // namespace
 
 void check_config(const RunConfig& config) {
@@ -110,6 +117,7 @@ void check_config(const RunConfig& config) {
         "\"no\"");
   }
   check_schedule(config);
+  check_device(config);
   update_order(config);      // Throws when it contradicts another key,
   program_variant(config);   // and so does this,
   optimizer_config(config);  // and this.

@@ -59,5 +59,6 @@ extern const Choices<NonFinitePolicy> non_finite_policies;
 extern const Choices<SaveStrategy> save_strategies;
 extern const Choices<SaveFailurePolicy> save_failure_policies;
 extern const Choices<KernelsKind> kernel_kinds;
+extern const Choices<DeviceKind> device_kinds;
 
 }  // namespace strata

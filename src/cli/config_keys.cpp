@@ -267,10 +267,14 @@ std::vector<ConfigKey> run_keys() {
       choice<NonFinitePolicy>(
           "non_finite", at(&C::non_finite), non_finite_policies,
           "What happens when a gradient is not finite; the update is never applied."),
+      choice<DeviceKind>("device", at(&C::device), device_kinds,
+                         "What computes: a GPU for each rank, or the host (`cpu`). `auto`: GPUs "
+                         "where the driver shows some, else the host."),
       choice<KernelsKind>("kernels", at(&C::kernels), kernel_kinds,
-                          "Host kernels: fast, or the readable reference."),
+                          "Host kernels: fast, or the readable reference, which is the host's "
+                          "alone: no GPU is used with it."),
       integer("compute_threads", at(&C::compute_threads), threads,
-              "Threads of the model's math; 0: all usable cores."),
+              "Threads of the model's math on the host; 0: all usable cores."),
       integer("update_threads", at(&C::update_threads), threads,
               "Threads of the CPU optimizer; 0: all usable cores."),
   };

@@ -4,6 +4,7 @@
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/planned_ranks.hpp"
 #include "strata/train/planned_run.hpp"
 
 namespace strata {
@@ -44,11 +45,21 @@ JobOptions job_options(const RunConfig& config) {
   return options;
 }
 
-void print_other_threads(const std::vector<PlannedRun>& runs) {
+DeviceChoice choose_and_tell_devices(const RunConfig& config, Job& job) {
+  DeviceChoice choice = choose_devices(config, job);
+  if (job.leads() && !choice.warning.empty())
+    fmt::print(stderr, "warning: {}\n", choice.warning);
+  return choice;
+}
+
+void print_other_ranks(const std::vector<PlannedRun>& runs) {
   for (std::size_t i = 1; i < runs.size(); ++i) {
-    if (runs[i].threads == nullptr) continue;
-    for (const std::string& line : runs[i].threads->lines())
-      fmt::print("rank {:<4}{}\n", runs[i].program.rank, line);
+    const PlannedRun& run = runs[i];
+    if (run.device != nullptr)
+      fmt::print("rank {:<4}device   {}\n", run.program.rank, run.device_text);
+    if (run.threads == nullptr) continue;
+    for (const std::string& line : run.threads->lines())
+      fmt::print("rank {:<4}{}\n", run.program.rank, line);
   }
 }
 
@@ -59,6 +70,8 @@ void print_plan(const RunConfig& config, const PlannedRun& run) {
   fmt::print("optim    {}\n", describe(optimizer_config(config)));
   fmt::print("batch    {} x {} tokens x {} micro-batches\n", config.per_device_train_batch_size,
              config.cutoff_len, config.gradient_accumulation_steps);
+  if (run.workspace_bytes > 0)
+    fmt::print("gpu      {} for the kernels beside its tier\n", format_bytes(run.workspace_bytes));
   std::size_t ops = 0;
   for (const Schedule& schedule : run.plan.schedules) ops += schedule.ops.size();
   fmt::print("plan     {:016x}, {} ops, tiles of {} elements, verified\n\n",

@@ -26,8 +26,10 @@ void check_model(const RunConfig& config, const std::string& source_name);
 
 // Of all processes alike: the version and every key.
 JobOptions job_options(const RunConfig& config);
-// Threads of the ranks of this process but the first, whose notes tell of its own.
-void print_other_threads(const std::vector<PlannedRun>& runs);
+// As choose_devices(); the process that leads prints its warning.
+DeviceChoice choose_and_tell_devices(const RunConfig& config, Job& job);
+// Devices and threads of the ranks of this process but the first, whose notes tell of its own.
+void print_other_ranks(const std::vector<PlannedRun>& runs);
 // A line "model  SmolLM2 ... 134.5M parameters", and the placement table.
 void print_plan(const RunConfig& config, const PlannedRun& run);
 

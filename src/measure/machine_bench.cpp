@@ -129,7 +129,7 @@ class MachineBench {
                       "must be left for the host",
                       format_bytes(device), format_bytes(free)));
     machine_.ranks = options_.ranks.value_or(1);
-    machine_.accelerator.name = "host standing in for an accelerator";
+    machine_.accelerator.name = host_accelerator_name;
     machine_.accelerator.memory_bytes = device / static_cast<std::uint64_t>(machine_.ranks);
     machine_.host.memory_bytes = whole_megabytes(free - device);
     measured("accelerator.memory_bytes", options_.gpu_limit ? "each rank's share of --gpu-limit"

@@ -23,6 +23,7 @@ std::span<const std::byte> StateAccess::read(ShardId shard, int tile) {
     case Tier::host:
       return {memory_.host_address(from.offset), from.bytes};
     case Tier::device:
+      device_.use_on_this_thread();
       device_.copy(buffer, memory_.device_address(from.offset), from.bytes,
                    CopyKind::device_to_host, *stream_);
       stream_->synchronize();
@@ -41,6 +42,7 @@ void StateAccess::write(ShardId shard, int tile,
   std::byte* buffer = memory_.host_address(plan_.transfer.offset);
   fill({buffer, to.bytes});
   if (to.tier == Tier::nvme) return transfer(IoOp::write, shard, tile);
+  device_.use_on_this_thread();
   device_.copy(memory_.device_address(to.offset), buffer, to.bytes, CopyKind::host_to_device,
                *stream_);
   stream_->synchronize();

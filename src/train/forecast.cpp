@@ -118,6 +118,7 @@ Scenario scenario_of(const RunConfig& config, const MachineProfile& machine) {
   check_drives(config, machine);
   Scenario scenario{config, plan_choice(config)};
   scenario.config.world = machine.ranks;
+  scenario.config.device = planned_device(config, machine);
   return scenario;
 }
 

@@ -31,20 +31,36 @@ std::unique_ptr<DriveOwner> own_drives(const RunConfig& config, Purpose purpose,
   return owner;
 }
 
+DeviceChoice choose_devices(const RunConfig& config, Job& job) {
+  DeviceChoice choice = choose_device(config, read_cuda_devices(), job.num_host_ranks());
+  job.check_alike("device", choice.uses_gpus() ? "GPUs" : "the host");
+  return choice;
+}
+
 // Side by side: the plan of a large model takes seconds.
-std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job& job) {
+std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job& job,
+                                   const DeviceChoice& devices) {
   const Topology topology = read_topology();
-  const TierLimits limits = job.agree(rank_limits(config, purpose, topology, job.num_host_ranks()));
+  std::vector<RankDevice> opened;
+  for (int thread = 0; thread < std::ssize(job.ranks()); ++thread)
+    opened.push_back(open_rank_device(devices, job.place(thread).host_rank));
+  std::optional<std::uint64_t> device_bytes;
+  if (devices.uses_gpus()) device_bytes = device_limit(config, opened);
+  const TierLimits limits =
+      job.agree(rank_limits(config, purpose, topology, job.num_host_ranks(), device_bytes));
   std::vector<std::future<PlannedRun>> plans;
   for (int thread = 0; thread < std::ssize(job.ranks()); ++thread) {
-    plans.push_back(std::async(std::launch::async, [&, place = job.place(thread)] {
-      return plan_run(config, purpose, topology, place, limits);
+    plans.push_back(std::async(std::launch::async, [&, place = job.place(thread),
+                                                    &device = opened[static_cast<std::size_t>(
+                                                        thread)]] {
+      return plan_run(config, purpose, topology, place, limits, std::move(device));
     }));
   }
   std::vector<PlannedRun> runs;
   for (auto& plan : plans) runs.push_back(plan.get());
-  check_host_memory(runs.front().plan, buffer_bytes(config, purpose, runs.front()),
+  check_host_memory(runs.front(), buffer_bytes(config, purpose, runs.front()),
                     job.num_host_ranks(), topology.available_memory_bytes);
+  for (const PlannedRun& run : runs) check_device_memory(run);
   return runs;
 }
 

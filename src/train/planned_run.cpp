@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/cuda_kernels.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/io/store/shard_store.hpp"
@@ -20,19 +21,28 @@ bool knows_cores(const Topology& topology) {
   return std::ranges::any_of(topology.nodes, [](const NumaNode& n) { return !n.cores.empty(); });
 }
 
-// The host computes: both pools have all cores of the rank.
+// Where the host computes, both pools have all cores of the rank; a GPU leaves them to the updates.
 std::unique_ptr<RunThreads> place_run_threads(const RunConfig& config, const Topology& topology,
-                                              const RankPlace& place) {
+                                              const RankPlace& place, const RankDevice& gpu) {
   if (!knows_cores(topology)) return nullptr;
-  const CoreBinding binding = divide_cores(topology, {.num_ranks = place.num_host_ranks});
-  return std::make_unique<RunThreads>(topology,
-                                      binding.ranks[static_cast<std::size_t>(place.host_rank)],
+  const CoreBinding binding = divide_cores(
+      topology, {.num_ranks = place.num_host_ranks, .near_nodes = gpu.near_nodes});
+  RankCores cores = binding.ranks[static_cast<std::size_t>(place.host_rank)];
+  if (gpu.device != nullptr) cores.compute.clear();
+  return std::make_unique<RunThreads>(topology, cores,
                                       ThreadsWanted{config.compute_threads, config.update_threads});
 }
 
 CpuKernelsOptions unplaced(int threads, const Topology& topology, const RankPlace& place) {
   const int share = std::max(1, topology.usable_cores / place.num_host_ranks);
   return {.num_threads = threads > 0 ? threads : share};
+}
+
+void make_host_kernels(const RunConfig& config, const Topology& topology, const RankPlace& place,
+                       PlannedRun& run) {
+  run.host_kernels =
+      make_cpu_kernels(run.threads != nullptr ? run.threads->update_kernels()
+                                              : unplaced(config.update_threads, topology, place));
 }
 
 void make_kernels(const RunConfig& config, const Topology& topology, const RankPlace& place,
@@ -42,13 +52,22 @@ void make_kernels(const RunConfig& config, const Topology& topology, const RankP
     run.host_kernels = make_ref_kernels();
     return;
   }
-  run.threads = place_run_threads(config, topology, place);
+  run.threads = place_run_threads(config, topology, place, {});
   run.device_kernels =
       make_cpu_kernels(run.threads != nullptr ? run.threads->compute_kernels()
                                               : unplaced(config.compute_threads, topology, place));
-  run.host_kernels =
-      make_cpu_kernels(run.threads != nullptr ? run.threads->update_kernels()
-                                              : unplaced(config.update_threads, topology, place));
+  make_host_kernels(config, topology, place, run);
+}
+
+void take_gpu(const RunConfig& config, const Topology& topology, const RankPlace& place,
+              RankDevice gpu, PlannedRun& run) {
+  run.threads = place_run_threads(config, topology, place, gpu);
+  run.device = std::move(gpu.device);
+  run.workspace = std::move(gpu.workspace);
+  run.workspace_bytes = run.workspace.bytes();
+  run.device_text = std::move(gpu.description);
+  run.device_kernels = std::move(gpu.kernels);
+  make_host_kernels(config, topology, place, run);
 }
 
 std::vector<std::vector<DecayRange>> decay_ranges(const Model& model) {
@@ -150,10 +169,10 @@ Policy make_policy(const RunConfig& config) {
 }
 
 TierLimits make_limits(const RunConfig& config, const Topology& topology, const Program& program,
-                       const Policy& policy, int num_host_ranks) {
+                       const Policy& policy, int num_host_ranks, std::uint64_t device_bytes) {
   const auto ranks = static_cast<std::uint64_t>(num_host_ranks);  // share all but their devices
   TierLimits limits;
-  limits.device_bytes = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
+  limits.device_bytes = device_bytes;
   limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes) / ranks;
   if (!uses_nvme(program, policy)) return limits;
   for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
@@ -188,7 +207,10 @@ void make_model(const RunConfig& config, PlannedRun& run) {
 PlannedRun declare_without_threads(const RunConfig& config, Purpose purpose,
                                    const ProgramVariant& variant) {
   PlannedRun run;
-  run.device_kernels = make_cpu_kernels({.num_threads = 1});
+  const bool is_on_gpu = config.device == DeviceKind::gpu;
+  run.device_kernels =
+      is_on_gpu ? cuda::make_cuda_sizes() : make_cpu_kernels({.num_threads = 1});
+  run.workspace_bytes = is_on_gpu ? cuda::kernels_workspace_bytes : 0;
   run.host_kernels = make_cpu_kernels({.num_threads = 1});
   make_model(config, run);
   run.program = declare_program(config, purpose, *run.model, variant);
@@ -298,18 +320,23 @@ bool uses_drives(const RunConfig& config, Purpose purpose) {
 }
 
 TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
-                       int num_host_ranks) {
+                       int num_host_ranks, std::optional<std::uint64_t> device_bytes) {
   if (purpose == Purpose::train) check_searched(config);
   const PlanChoice choice = plan_choice(config);
   const Program program = declare_without_threads(config, purpose, choice.variant).program;
-  return make_limits(config, topology, program, choice.policy, num_host_ranks);
+  const std::uint64_t stand_in = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
+  return make_limits(config, topology, program, choice.policy, num_host_ranks,
+                     device_bytes.value_or(stand_in));
 }
 
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology,
-                    const RankPlace& place, const TierLimits& limits) {
+                    const RankPlace& place, const TierLimits& limits, RankDevice device) {
   ensure(place.world == config.world);
   PlannedRun run;
-  make_kernels(config, topology, place, run);
+  if (device.device != nullptr)
+    take_gpu(config, topology, place, std::move(device), run);
+  else
+    make_kernels(config, topology, place, run);
   make_model(config, run);
   const PlanChoice choice = plan_choice(config);
   run.program = declare_program(config, purpose, *run.model, choice.variant, place.rank);
@@ -334,7 +361,9 @@ PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const Pla
 }
 
 PlannedRun plan_run(const RunConfig& config, const MachineProfile& machine) {
-  return plan_run(config, run_limits(config, machine), plan_choice(config), Proof::verified);
+  RunConfig there = config;
+  there.device = planned_device(config, machine);
+  return plan_run(there, run_limits(there, machine), plan_choice(there), Proof::verified);
 }
 
 Program declare_program(const RunConfig& config, Purpose purpose, const Model& model,
@@ -365,6 +394,8 @@ TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
   // What a config allows beyond what the machine has is not there.
   limits.device_bytes =
       std::min(limits.device_bytes, config.offload.gpu_limit.value_or(limits.device_bytes));
+  if (planned_device(config, machine) == DeviceKind::gpu)
+    limits.device_bytes -= std::min(limits.device_bytes, cuda::kernels_workspace_bytes);
   if (config.offload.cpu_limit)
     limits.host_bytes = std::min(
         limits.host_bytes, *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks));

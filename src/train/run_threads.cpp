@@ -55,12 +55,17 @@ std::string warning_of(const std::string& pool, int count, std::size_t cores,
   return "";
 }
 
+std::vector<NodeThreads> threads_on(const Topology& topology, const std::vector<int>& cores,
+                                    int wanted) {
+  return cores.empty() ? std::vector<NodeThreads>{} : place_threads(topology, cores, wanted);
+}
+
 }  // namespace
 
 RunThreads::RunThreads(const Topology& topology, const RankCores& cores,
                        const ThreadsWanted& wanted, Bind bind)
     : compute_{"compute", cores.compute.size(),
-               place_threads(topology, cores.compute, wanted.compute)},
+               threads_on(topology, cores.compute, wanted.compute)},
       update_{"update", cores.update.size(), place_threads(topology, cores.update, wanted.update)},
       limit_(topology.note),
       has_far_memory_(topology.nodes.size() > 1),
@@ -78,7 +83,7 @@ CpuKernelsOptions RunThreads::options_of(const Pool& pool) {
 
 // A lane's thread is its pool's first.
 void RunThreads::bind_lane(Lane lane) {
-  if (lane == Lane::compute) bind(compute_, 0);
+  if (lane == Lane::compute && !compute_.threads.empty()) bind(compute_, 0);
   if (lane == Lane::update) bind(update_, 0);
 }
 
@@ -90,13 +95,16 @@ void RunThreads::bind(const Pool& pool, std::size_t node) {
 }
 
 std::vector<std::string> RunThreads::lines() const {
-  std::vector<std::string> lines{fmt::format(
-      "threads  compute {}, update {}", places_of(compute_.threads), places_of(update_.threads))};
+  std::string first;
+  std::vector<std::string> lines{""};
   for (const Pool* pool : {&compute_, &update_}) {
+    if (pool->threads.empty()) continue;
+    first += fmt::format("{}{} {}", first.empty() ? "" : ", ", pool->name, places_of(pool->threads));
     const std::string warning =
         warning_of(pool->name, count_of(pool->threads), pool->num_cores, limit_);
     if (!warning.empty()) lines.push_back("warning  " + warning);
   }
+  lines.front() = "threads  " + first;
   const std::lock_guard lock(mutex_);
   for (const std::string& refusal : refusals_)
     lines.push_back("warning  " + refusal + "; it runs where the system puts it");

@@ -58,8 +58,10 @@ bool uses_nvme(const Plan& plan) {
   return plan.tier_bytes[static_cast<std::size_t>(Tier::nvme)] > 0;
 }
 
-// In memory that is near some cores and far from others.
+// In memory that is near some cores and far from others. A GPU's is its own, and pinned memory
+// beside it was placed when it was made.
 void place_memory(const PlannedRun& run, const TierMemory& memory) {
+  if (run.device != nullptr) return;
   if (run.threads == nullptr || !run.threads->has_far_memory()) return;
   FirstTouch touch(run.threads->update());
   for (const Region& region : host_regions(run.plan))
@@ -72,8 +74,11 @@ void place_memory(const PlannedRun& run, const TierMemory& memory) {
 }
 
 ExecutorOptions with_bound_lanes(ExecutorOptions options, RunThreads* threads) {
-  if (threads != nullptr)
-    options.on_lane_start = [threads](Lane lane) { threads->bind_lane(lane); };
+  if (threads == nullptr) return options;
+  options.on_lane_start = [threads, also = options.on_lane_start](Lane lane) {
+    threads->bind_lane(lane);
+    if (also) also(lane);
+  };
   return options;
 }
 
@@ -97,18 +102,30 @@ std::unique_ptr<Device> make_run_device(const Plan& plan) {
 }
 
 // Both "gpu" and "cpu" are RAM when the host stands in for the device.
-void check_host_memory(const Plan& plan, std::uint64_t buffer_bytes, int num_host_ranks,
+void check_host_memory(const PlannedRun& run, std::uint64_t buffer_bytes, int num_host_ranks,
                        std::uint64_t available) {
+  const bool stands_in = run.device == nullptr;
+  const auto& tiers = run.plan.tier_bytes;
   const auto ranks = static_cast<std::uint64_t>(num_host_ranks);
-  const std::uint64_t need = ranks * (plan.tier_bytes[0] + plan.tier_bytes[1] + buffer_bytes);
+  const std::uint64_t need = ranks * ((stands_in ? tiers[0] : 0) + tiers[1] + buffer_bytes);
   if (need <= available) return;
   throw OutOfMemory(
-      fmt::format("tiers gpu and cpu together (the host stands in for the GPU) and buffers of {} "
-                  "for loading and saving{}",
+      fmt::format("{} and buffers of {} for loading and saving{}",
+                  stands_in ? "tiers gpu and cpu together (the host stands in for the GPU)"
+                            : "tier cpu",
                   format_bytes(buffer_bytes),
                   ranks == 1 ? "" : fmt::format(", of {} ranks", ranks)),
       need, available,
-      "move more to nvme, or lower offload.gpu_limit and offload.cpu_limit to see what fits");
+      fmt::format("move more to nvme, or lower {}offload.cpu_limit to see what fits",
+                  stands_in ? "offload.gpu_limit and " : ""));
+}
+
+void check_device_memory(const PlannedRun& run) {
+  if (run.device == nullptr) return;
+  const std::uint64_t need = run.plan.tier_bytes[0], free = run.device->free_bytes();
+  if (need <= free) return;
+  throw OutOfMemory("tier gpu on " + run.device_text, need, free,
+                    "see with nvidia-smi who holds the rest, or lower offload.gpu_limit");
 }
 
 EngineFactory shared_engine(const EngineFactory& make) {
@@ -134,21 +151,23 @@ std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload) {
 Session::Session(const RunConfig& config, PlannedRun run, const SessionOptions& options)
     : config_(config),
       run_(with_links(std::move(run), options.links)),
-      device_(options.make_device(run_.plan)),
+      stand_in_(run_.device == nullptr ? options.make_device(run_.plan) : nullptr),
+      device_(stand_in_ == nullptr ? *run_.device : *stand_in_),
       links_(options.links),
       make_engine_(options.make_engine),
       point_(options.point),
       engine_(uses_nvme(run_.plan) ? make_engine_(config_.offload) : nullptr),
       memory_(
-          std::make_unique<TierMemory>(*device_, run_.plan.tier_bytes[0], run_.plan.tier_bytes[1])),
-      control_stream_(device_->make_stream("control")) {
+          std::make_unique<TierMemory>(device_, run_.plan.tier_bytes[0], run_.plan.tier_bytes[1])),
+      control_host_(make_host_device({})),
+      control_stream_(control_host_->make_stream("control")) {
   if (engine_ != nullptr) open_store();
   place_memory(run_, *memory_);  // First: registered pages stay where they are.
   if (store_ != nullptr) engine_->register_memory(host_memory());
-  state_ = std::make_unique<StateAccess>(run_.program, run_.plan, *device_, *memory_, store_.get());
+  state_ = std::make_unique<StateAccess>(run_.program, run_.plan, device_, *memory_, store_.get());
   load(options);
   ExecutorParts parts;
-  parts.device = device_.get();
+  parts.device = &device_;
   parts.memory = memory_.get();
   parts.store = store_.get();
   parts.device_kernels = run_.device_kernels.get();
@@ -336,9 +355,19 @@ void Session::take_largest(std::vector<TierPeak>& peaks) {
   }
 }
 
+// A GPU has no pages to ask about: what it has less of than when the run took it, which others may
+// have taken too.
+TierPeak Session::device_peak() {
+  const std::uint64_t planned = run_.plan.tier_bytes[0];
+  if (run_.device == nullptr) return {"gpu", planned, resident_bytes(memory_->device_slab())};
+  const std::uint64_t at_start = device_.info().memory_bytes, free = device_.free_bytes();
+  const std::uint64_t held = memory_->device_slab().bytes() + run_.workspace.bytes();
+  return {"gpu", planned + run_.workspace.bytes(), std::max(held, at_start - std::min(at_start, free))};
+}
+
 std::vector<TierPeak> Session::peaks() {
   std::vector<TierPeak> peaks;
-  peaks.push_back({"gpu", run_.plan.tier_bytes[0], resident_bytes(memory_->device_slab())});
+  peaks.push_back(device_peak());
   peaks.push_back({"cpu", run_.plan.tier_bytes[1], resident_bytes(memory_->host_slab())});
   if (store_ != nullptr)
     peaks.push_back({"nvme", run_.plan.tier_bytes[2], store_->allocated_bytes()});
@@ -348,7 +377,7 @@ std::vector<TierPeak> Session::peaks() {
 
 std::vector<std::string> Session::notes() const {
   std::vector<std::string> notes;
-  notes.push_back("device   " + device_->info().name);
+  notes.push_back("device   " + (run_.device == nullptr ? device_.info().name : run_.device_text));
   if (run_.threads != nullptr) {
     for (std::string& line : run_.threads->lines()) notes.push_back(std::move(line));
   }

@@ -25,13 +25,14 @@ FakeCuda::~FakeCuda() = default;
 void FakeCuda::launch(CudaStreamHandle stream, const std::string& what,
                       const std::vector<FakeAccess>& accesses, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
+  ++num_launches_;
   Stream* const own = find(stream);
   if (own == nullptr) return;
   if (FakeTimeline::device_of(*own) != current_device())
     complaints_.add(what + " is launched on a stream of another device than the thread's");
   for (const FakeAccess& access : accesses)
     fits(CudaPointer::device, access.begin, access.bytes, what);
-  timeline_.issue(*own, what, accesses, std::move(work));
+  timeline_.issue(*own, what, accesses, with_memory_open(std::move(work)));
 }
 
 void FakeCuda::launch_joint(CudaStreamHandle stream, const std::string& what,
@@ -75,6 +76,10 @@ std::vector<std::string> FakeCuda::leaks() const {
   return found;
 }
 
+std::uint64_t FakeCuda::num_launches() const {
+  const std::lock_guard lock(mutex_);
+  return num_launches_;
+}
 std::uint64_t FakeCuda::num_calls() const {
   const std::lock_guard lock(mutex_);
   return num_calls_;
@@ -162,7 +167,7 @@ CudaStatus FakeCuda::memory_info(std::uint64_t& free_bytes, std::uint64_t& total
   const std::lock_guard lock(mutex_);
   if (fails()) return launch_failure;
   total_bytes = options_.memory_bytes;
-  free_bytes = total_bytes - memory_[current_device()].used_bytes();
+  free_bytes = total_bytes - memory_of(current_device()).used_bytes();
   return CudaStatus::success;
 }
 
@@ -295,7 +300,7 @@ CudaStatus FakeCuda::elapsed_ms(float& ms, CudaEventHandle begin, CudaEventHandl
 CudaStatus FakeCuda::allocate(void*& data, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (fails()) return launch_failure;
-  data = memory_[current_device()].allocate(bytes, options_.memory_bytes);
+  data = memory_of(current_device()).allocate(bytes, options_.memory_bytes);
   return data == nullptr ? CudaStatus::memory_allocation : CudaStatus::success;
 }
 
@@ -313,7 +318,7 @@ CudaStatus FakeCuda::release(void* data) {
 CudaStatus FakeCuda::register_host(void* data, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (fails()) return launch_failure;
-  return memory_[0].register_host(data, bytes) ? CudaStatus::success
+  return memory_of(0).register_host(data, bytes) ? CudaStatus::success
                                                : complain("host memory is registered twice");
 }
 
@@ -323,7 +328,7 @@ CudaStatus FakeCuda::unregister_host(void* data) {
   for (const auto& [handle, stream] : streams_)
     if (FakeTimeline::device_of(*stream) == current_device() && !FakeTimeline::is_done(*stream))
       complaints_.add("host memory is unregistered while streams may need it");
-  if (!memory_[0].unregister_host(data))
+  if (!memory_of(0).unregister_host(data))
     return complain("host memory is unregistered that is not registered");
   return failing ? launch_failure : CudaStatus::success;
 }
@@ -352,7 +357,7 @@ CudaStatus FakeCuda::copy(void* target, const void* source, std::uint64_t bytes,
   timeline_.issue(
       *own, what,
       {{bytes_of(source), bytes, Touch::reads}, {bytes_of(target), bytes, Touch::writes}},
-      [=] { std::memcpy(target, source, bytes); });
+      with_memory_open([=] { std::memcpy(target, source, bytes); }));
   return CudaStatus::success;
 }
 
@@ -362,11 +367,11 @@ CudaStatus FakeCuda::fill(void* target, std::uint8_t value, std::uint64_t bytes,
   if (fails()) return launch_failure;
   Stream* const own = find(stream);
   if (own == nullptr) return invalid_value;
-  const bool on_host = memory_[0].kind_of(target, bytes) == CudaPointer::pinned;
+  const bool on_host = memory_of(0).kind_of(target, bytes) == CudaPointer::pinned;
   if (!on_host && !fits(CudaPointer::device, target, bytes, "a fill")) return invalid_value;
   timeline_.issue(*own, "a fill of " + std::to_string(bytes) + " bytes",
                   {{bytes_of(target), bytes, Touch::writes}},
-                  [=] { std::memset(target, value, bytes); });
+                  with_memory_open([=] { std::memset(target, value, bytes); }));
   return CudaStatus::success;
 }
 
@@ -385,6 +390,20 @@ void FakeCuda::push_range(const char* name) {
 void FakeCuda::pop_range() {
   const std::lock_guard lock(mutex_);
   --open_ranges_[std::this_thread::get_id()];
+}
+
+FakeMemory& FakeCuda::memory_of(int device) {
+  return memory_.try_emplace(device, options_.host_touch).first->second;
+}
+
+// Work runs under the lock: one at a time.
+std::function<void()> FakeCuda::with_memory_open(std::function<void()> work) {
+  if (options_.host_touch == HostTouch::allowed) return work;
+  return [this, work = std::move(work)] {
+    for (auto& [device, memory] : memory_) memory.open();
+    work();
+    for (auto& [device, memory] : memory_) memory.close();
+  };
 }
 
 bool FakeCuda::fails() {

@@ -27,6 +27,8 @@ struct FakeCudaOptions {
   std::uint64_t seed = 1;
   int num_devices = 2;
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
+  // faults: device memory is within reach while work of a stream runs, and at no other time.
+  HostTouch host_touch = HostTouch::allowed;
   // The call of this number (from 0) fails with an error and does nothing but give back.
   std::optional<std::uint64_t> failing_call = {};
   // The wait of this number (from 0) of a stream for an event is not made.
@@ -60,6 +62,7 @@ class FakeCuda final : public CudaApi {
   std::vector<std::string> complaints() const { return complaints_.texts(); }
   std::size_t num_complaints() const { return complaints_.count(); }
   std::vector<std::string> leaks() const;  // what was made and not given back
+  std::uint64_t num_launches() const;
   std::uint64_t num_calls() const;
   std::uint64_t num_waits() const;
   std::uint64_t num_host_waits() const;  // for events
@@ -108,6 +111,8 @@ class FakeCuda final : public CudaApi {
   template <typename Run>
   bool run(Lock& lock, const Run& run);
   void run_device(Lock& lock, int device);
+  FakeMemory& memory_of(int device);
+  std::function<void()> with_memory_open(std::function<void()> work);
   bool fails();  // counts a call, and lets others go on now and then
   int current_device() const;
   Stream* find(CudaStreamHandle stream);
@@ -127,7 +132,7 @@ class FakeCuda final : public CudaApi {
   std::map<void*, std::shared_ptr<Event>> events_;
   std::map<std::thread::id, int> devices_of_threads_;
   std::map<std::thread::id, std::string> threads_that_must_not_wait_;
-  std::uint64_t num_calls_ = 0, num_waits_ = 0, num_host_waits_ = 0;
+  std::uint64_t num_launches_ = 0, num_calls_ = 0, num_waits_ = 0, num_host_waits_ = 0;
   std::vector<std::string> ranges_;
   std::map<std::thread::id, int> open_ranges_;
 };

@@ -1,16 +1,38 @@
 #include "fake_cuda/fake_memory.hpp"
 
+#include <sys/mman.h>
+
 #include <cstring>
+
+#include "strata/core/error.hpp"
 
 namespace strata::testing {
 
 void* FakeMemory::allocate(std::uint64_t bytes, std::uint64_t limit_bytes) {
   if (bytes > limit_bytes - used_bytes()) return nullptr;
-  Range range{bytes, std::make_unique_for_overwrite<std::byte[]>(bytes)};
+  Range range{bytes, make(bytes)};
   std::memset(range.owned.get(), 0xcd, bytes);
   std::byte* const data = range.owned.get();
   device_.emplace(data, std::move(range));
+  close();
   return data;
+}
+
+// Of its own pages where they are to be closed.
+std::shared_ptr<std::byte> FakeMemory::make(std::uint64_t bytes) const {
+  if (host_touch_ == HostTouch::allowed)
+    return {new std::byte[bytes], std::default_delete<std::byte[]>()};
+  void* data =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  check(data == MAP_FAILED ? -1 : 0, "map", "memory of a fake device");
+  return {static_cast<std::byte*>(data), [bytes](std::byte* begin) { ::munmap(begin, bytes); }};
+}
+
+void FakeMemory::protect(bool is_open) {
+  if (host_touch_ == HostTouch::allowed) return;
+  for (const auto& [data, range] : device_)
+    check(::mprotect(data, range.bytes, is_open ? PROT_READ | PROT_WRITE : PROT_NONE), "protect",
+          "memory of a fake device");
 }
 
 bool FakeMemory::register_host(void* data, std::uint64_t bytes) {

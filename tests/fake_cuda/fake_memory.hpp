@@ -13,13 +13,21 @@
 
 namespace strata::testing {
 
+// What happens to a host that touches device memory itself.
+enum class HostTouch : std::uint8_t { allowed, faults };
+
 class FakeMemory {
  public:
+  explicit FakeMemory(HostTouch host = HostTouch::allowed) : host_touch_(host) {}
   // Filled with rubbish, as memory of others would be. Null: there is not as much.
   void* allocate(std::uint64_t bytes, std::uint64_t limit_bytes);
   bool release(void* data) { return device_.erase(static_cast<std::byte*>(data)) == 1; }
   bool register_host(void* data, std::uint64_t bytes);
   bool unregister_host(void* data) { return host_.erase(static_cast<std::byte*>(data)) == 1; }
+
+  // Lets work of a stream at it, or no longer, where the host may not touch it.
+  void open() { protect(true); }
+  void close() { protect(false); }
 
   std::uint64_t used_bytes() const { return used(device_); }
   // Where all of it lies; unregistered: in none, or not in one.
@@ -30,12 +38,15 @@ class FakeMemory {
  private:
   struct Range {
     std::uint64_t bytes = 0;
-    std::unique_ptr<std::byte[]> owned;
+    std::shared_ptr<std::byte> owned;
   };
   using Ranges = std::map<std::byte*, Range>;
+  std::shared_ptr<std::byte> make(std::uint64_t bytes) const;
+  void protect(bool is_open);
   static std::uint64_t used(const Ranges& ranges);
   static bool contains(const Ranges& ranges, const std::byte* data, std::uint64_t bytes);
 
+  const HostTouch host_touch_;
   Ranges device_, host_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The toy's model, optimizer and kernels as work of a fake device: launched on the stream of the
-// call, carried out on the host when the stream comes to it, with the memory they touch declared.
+// The toy's model and optimizer as work of a fake device: launched on the stream of the call,
+// carried out on the host when the stream comes to it, with the memory they touch declared.
 
 #include <vector>
 
@@ -31,8 +31,5 @@ class StreamedOptimizer final : public UpdateRunner {
   FakeCuda& fake_;
   UpdateRunner& optimizer_;
 };
-
-// What the executor itself calls on the compute lane: accumulate and square_sums, those of `host`.
-std::unique_ptr<Kernels> make_streamed_kernels(FakeCuda& fake, Kernels& host);
 
 }  // namespace strata::testing

@@ -64,23 +64,9 @@ class BackgroundSave : public ::testing::Test {
       steps.push_back(entry.step);
     return steps;
   }
-  std::vector<std::byte> vector_of(const CheckpointReader& reader, int index) {
-    const StateVector& vector = reader.info().vectors[static_cast<std::size_t>(index)];
-    std::vector<std::byte> bytes(state_vector_bytes(vector));
-    reader.read(index, 0, vector.count, bytes);
-    return bytes;
-  }
   // Of two checkpoints; empty: none.
   std::string difference(const std::string& one, const std::string& other) {
-    const auto a = CheckpointReader::open(bench_.disk(), one),
-               b = CheckpointReader::open(bench_.disk(), other);
-    if (a->info().vectors != b->info().vectors) return "vectors";
-    if (a->info().note != b->info().note) return "note";
-    if (!a->verify().empty()) return a->verify().front();
-    for (int i = 0; i < std::ssize(a->info().vectors); ++i)
-      if (vector_of(*a, i) != vector_of(*b, i))
-        return state_vector_name(a->info().vectors[static_cast<std::size_t>(i)]);
-    return "";
+    return testing::checkpoint_difference(bench_.disk(), one, other);
   }
 
   testing::TrainingFiles files_;

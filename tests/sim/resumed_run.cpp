@@ -30,6 +30,13 @@ RunTrail read_trail(const fs::path& metrics) {
   return trail;
 }
 
+std::vector<std::byte> vector_of(const CheckpointReader& reader, int index) {
+  const StateVector& vector = reader.info().vectors[static_cast<std::size_t>(index)];
+  std::vector<std::byte> bytes(state_vector_bytes(vector));
+  reader.read(index, 0, vector.count, bytes);
+  return bytes;
+}
+
 void make_directory(FileSystem& files, const std::string& path) {
   if (files.is_directory(path)) return;
   files.make_directory(path);
@@ -88,7 +95,8 @@ RunTrail ResumeBench::run(const RunConfig& config, const SessionOptions& shared,
     options.make_engine = [this](const OffloadConfig&) { return engine_; };
     Session session(config,
                     plan_run(config, Purpose::train, read_topology(),
-                             {given.rank, config.world, given.rank, config.world}, limits),
+                             {given.rank, config.world, given.rank, config.world}, limits,
+                             given.open_device ? given.open_device() : RankDevice{}),
                     options);
     TrainerOptions watched;
     watched.resume = from;
@@ -108,6 +116,18 @@ RunTrail ResumeBench::run(const RunConfig& config, const SessionOptions& shared,
   trail.outcomes = std::move(outcomes);
   fs::remove_all(exported);
   return trail;
+}
+
+std::string checkpoint_difference(IoEngine& disk, const std::string& one,
+                                  const std::string& other) {
+  const auto a = CheckpointReader::open(disk, one), b = CheckpointReader::open(disk, other);
+  if (a->info().vectors != b->info().vectors) return "vectors";
+  if (a->info().note != b->info().note) return "note";
+  if (!a->verify().empty()) return a->verify().front();
+  for (int i = 0; i < std::ssize(a->info().vectors); ++i)
+    if (vector_of(*a, i) != vector_of(*b, i))
+      return state_vector_name(a->info().vectors[static_cast<std::size_t>(i)]);
+  return "";
 }
 
 std::string difference_after(std::int64_t step, const RunTrail& expected, const RunTrail& got) {

@@ -32,6 +32,7 @@ struct ResumedRank {
   ExecutorOptions executor = {};
   const std::atomic<bool>* stop = nullptr;
   std::atomic<bool>* save = nullptr;
+  std::function<RankDevice()> open_device = {};  // empty: the host stands in for a GPU
 };
 using ChangeRank = std::function<void(ResumedRank&)>;  // on the rank's thread
 
@@ -73,6 +74,9 @@ class ResumeBench {
   std::shared_ptr<SimEngine> disk_;
   std::shared_ptr<IoEngine> engine_;
 };
+
+// What two verified checkpoints on the disk differ in; empty: nothing.
+std::string checkpoint_difference(IoEngine& disk, const std::string& one, const std::string& other);
 
 // Of the steps after `step`; empty when equal.
 std::string difference_after(std::int64_t step, const RunTrail& expected, const RunTrail& got);

@@ -87,7 +87,7 @@ class Stream {
 
 struct DeviceInfo {
   std::string name;                // "host", "NVIDIA H100 80GB HBM3"
-  std::uint64_t memory_bytes = 0;  // what allocate() can give in all
+  std::uint64_t memory_bytes = 0;  // what allocate() could give in all when the device was made
   int numa_node = -1;
 };
 
@@ -95,6 +95,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual DeviceInfo info() const = 0;
+  // What allocate() could give now, where that can be told: others may use the device too.
+  virtual std::uint64_t free_bytes() { return info().memory_bytes; }
   virtual Completion completion() const { return Completion::on_return; }
   // The calling thread is about to give work to this device's streams.
   virtual void use_on_this_thread() {}

@@ -21,6 +21,9 @@ struct MatmulRate {
   double flops_per_s = 0;
 };
 
+// Of a machine without accelerators.
+inline constexpr const char* host_accelerator_name = "host standing in for an accelerator";
+
 // One accelerator, or the host standing in for one.
 struct AcceleratorProfile {
   std::string name;

@@ -18,9 +18,13 @@ namespace strata {
 // one. Every process must call it, before anything is planned: what a run leaves free on its drives
 // is not there for others.
 std::unique_ptr<DriveOwner> own_drives(const RunConfig& config, Purpose purpose, Job& job);
+// What this host's ranks compute on, alike on all hosts. Throws what choose_device() throws. Every
+// process must call it.
+DeviceChoice choose_devices(const RunConfig& config, Job& job);
 // In the order of job.ranks(). Throws what plan_run() throws, and OutOfMemory when this machine's
-// RAM does not hold all ranks of the host.
-std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job& job);
+// RAM does not hold all ranks of the host, or a GPU its rank.
+std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job& job,
+                                   const DeviceChoice& devices);
 
 // Makes the Session of its plan with these options, and returns when it is done.
 using RankWork = std::function<void(PlannedRun planned, const SessionOptions& options)>;

@@ -2,7 +2,10 @@
 // The parts of a run that need no memory: model, optimizer, Program and verified Plan. Enough for
 // `strata plan`. Thread contract: one thread.
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "strata/checkpoint/hf_folder.hpp"
@@ -12,6 +15,7 @@
 #include "strata/plan/machine.hpp"
 #include "strata/plan/plan.hpp"
 #include "strata/plan/simulate.hpp"
+#include "strata/train/rank_device.hpp"
 #include "strata/train/ranks.hpp"
 #include "strata/train/run_config.hpp"
 #include "strata/train/run_threads.hpp"
@@ -35,6 +39,12 @@ enum class Purpose : std::uint8_t { train, evaluate };
 struct PlannedRun {
   // Before the kernels, whose threads call it. Null: kernels that have none, or no core is known.
   std::unique_ptr<RunThreads> threads;
+  // The GPU that computes, and what its kernels work in. Null: the host stands in for one, or the
+  // run is known by numbers alone.
+  std::unique_ptr<Device> device;
+  Slab workspace;
+  std::string device_text;            // for the log; empty: no GPU
+  std::uint64_t workspace_bytes = 0;  // of the GPU, beside the plan's tier
   std::unique_ptr<Kernels> device_kernels, host_kernels;
   std::unique_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer, device_optimizer;  // by update engine; null for evaluation
@@ -44,16 +54,17 @@ struct PlannedRun {
 
 // Whether any of its state lives on nvme.
 bool uses_drives(const RunConfig& config, Purpose purpose);
-// What each rank of a run may have of this machine, of which `num_host_ranks` share RAM and drives.
-// Throws ConfigError when the drives cannot serve.
+// What each rank of a run may have of this machine, of which `num_host_ranks` share RAM and drives;
+// `device_bytes` of GPUs. Without them the host stands in. Throws ConfigError when the drives cannot
+// serve.
 TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
-                       int num_host_ranks);
-// One rank's part. Reads config.json of the model folder (weights are not needed), plans and
-// verifies. Throws ConfigError, FormatError, and OutOfMemory when a tier's limit is too small. All
-// ranks must be planned with the same limits.
+                       int num_host_ranks, std::optional<std::uint64_t> device_bytes = {});
+// One rank's part, on its device. Reads config.json of the model folder (weights are not needed),
+// plans and verifies. Throws ConfigError, FormatError, and OutOfMemory when a tier's limit is too
+// small. All ranks must be planned with the same limits.
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology,
-                    const RankPlace& place, const TierLimits& limits);
-// The first rank's part, all ranks being on this machine, or on one that may be another.
+                    const RankPlace& place, const TierLimits& limits, RankDevice device = {});
+// The first rank's part, all ranks being on the host, this one or one that may be another.
 PlannedRun plan_run(const RunConfig& config, Purpose purpose);
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology);
 
@@ -67,8 +78,9 @@ PlanChoice plan_choice(const RunConfig& config);
 Program declare_program(const RunConfig& config, Purpose purpose, const Model& model,
                         const ProgramVariant& variant, int rank = 0);
 
-// What one rank may have of a machine known by its numbers. The NVMe tier is the machine's drives,
-// whatever paths the config names; offload.cpu_limit is what all ranks together may have.
+// What one rank may have of a machine known by its numbers, on its GPUs beside the kernels'
+// workspace. The NVMe tier is the machine's drives, whatever paths the config names;
+// offload.cpu_limit is what all ranks together may have.
 TierLimits run_limits(const RunConfig& config, const MachineProfile& machine);
 
 enum class Proof : std::uint8_t {
@@ -76,7 +88,8 @@ enum class Proof : std::uint8_t {
   trusted,   // of plans that are only compared
 };
 // A training run by numbers alone: neither threads are started nor memory touched, and nothing but
-// the model's config.json need be here. The first has no plan yet.
+// the model's config.json need be here. Its kernels are those of a GPU where config.device says so;
+// automatic is the host. The first has no plan yet.
 PlannedRun declare_run(const RunConfig& config, const ProgramVariant& variant);
 PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const PlanChoice& choice,
                     Proof proof);

@@ -29,6 +29,9 @@ enum class SaveFailurePolicy : std::uint8_t { go_on, stop };
 
 enum class KernelsKind : std::uint8_t { cpu, ref };
 
+// What a run computes on. automatic: a GPU per rank where the machine has GPUs, else the host.
+enum class DeviceKind : std::uint8_t { automatic, gpu, cpu };
+
 inline constexpr std::int64_t all_layers = std::numeric_limits<int>::max();
 
 struct OffloadConfig {
@@ -102,6 +105,7 @@ struct RunConfig {
   int zero_stage = 3;
 
   OffloadConfig offload;
+  DeviceKind device = DeviceKind::automatic;
   KernelsKind kernels = KernelsKind::cpu;
   int compute_threads = 0, update_threads = 0;  // 0: all usable cores
 

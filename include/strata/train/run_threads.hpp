@@ -28,7 +28,8 @@ class RunThreads {
   // Binds the calling thread; returns why that was refused, empty when it was not.
   using Bind = std::function<std::string(std::span<const int> cores)>;
 
-  // `cores` is what divide_cores() gave the rank.
+  // `cores` is what divide_cores() gave the rank; none for compute: a GPU computes, and there is no
+  // such pool.
   RunThreads(const Topology& topology, const RankCores& cores, const ThreadsWanted& wanted,
              Bind bind = bind_current_thread);
 

@@ -43,14 +43,17 @@ using EngineFactory = std::function<std::shared_ptr<IoEngine>(const OffloadConfi
 // The engine the config names; a drive that stalls for too long ends the process (StallPolicy).
 std::unique_ptr<IoEngine> make_offload_engine(const OffloadConfig& offload);
 
-// Makes the device that a plan runs on.
+// Makes the device that a plan runs on where the run has no GPU.
 using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
 // The host standing in for a GPU.
 std::unique_ptr<Device> make_run_device(const Plan& plan);
-// Throws OutOfMemory when the available RAM does not hold both memory tiers of that many ranks, and
-// the buffers that each has beside them while it loads or saves.
-void check_host_memory(const Plan& plan, std::uint64_t buffer_bytes, int num_host_ranks,
+// Throws OutOfMemory when the available RAM does not hold tier cpu of that many ranks alike, tier
+// gpu where the host stands in for one, and the buffers that each has beside them while it loads or
+// saves.
+void check_host_memory(const PlannedRun& run, std::uint64_t buffer_bytes, int num_host_ranks,
                        std::uint64_t available);
+// Throws OutOfMemory when the run's GPU, if it has one, no longer has its tier's memory free.
+void check_device_memory(const PlannedRun& run);
 
 // Gives every caller, on any thread, the one engine that `make` makes.
 EngineFactory shared_engine(const EngineFactory& make);
@@ -140,10 +143,12 @@ class Session {
   void gather_bytes(std::span<std::byte> own, std::span<std::byte> all);
   void add_over_ranks(std::span<float> values);
   void take_largest(std::vector<TierPeak>& peaks);
+  TierPeak device_peak();
 
   const RunConfig config_;
   PlannedRun run_;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> stand_in_;  // null: the run has a GPU
+  Device& device_;
   RankLinks* links_;
   const EngineFactory make_engine_;
   const ResumePoint* point_;
@@ -152,6 +157,8 @@ class Session {
   std::unique_ptr<ShardStore> store_;
   std::unique_ptr<TierMemory> memory_;
   std::unique_ptr<StateAccess> state_;
+  // Of the host, whatever computes: links among ranks carry what the host has.
+  std::unique_ptr<Device> control_host_;
   std::unique_ptr<Stream> control_stream_;
   std::unique_ptr<CheckpointSink> sink_;
   std::unique_ptr<Executor> executor_;

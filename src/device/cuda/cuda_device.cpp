@@ -35,11 +35,16 @@ class CudaDevice final : public Device {
     use_on_this_thread();
     for (const int peer : options_.peers) reach(peer);
     clock_ = std::make_unique<DeviceClock>(api_, facts_.ordinal);
-    std::uint64_t total = 0;
-    check(api_, api_.memory_info(free_bytes_at_start_, total), "cudaMemGetInfo");
+    free_bytes_at_start_ = free_bytes();
   }
 
   DeviceInfo info() const override { return {facts_.name, free_bytes_at_start_, facts_.numa_node}; }
+  std::uint64_t free_bytes() override {
+    use_on_this_thread();
+    std::uint64_t free = 0, total = 0;
+    check(api_, api_.memory_info(free, total), "cudaMemGetInfo");
+    return free;
+  }
   Completion completion() const override { return Completion::on_stream; }
   void use_on_this_thread() override {
     check(api_, api_.set_device(facts_.ordinal),
@@ -119,9 +124,8 @@ class CudaDevice final : public Device {
 
   [[noreturn]] void refuse(std::uint64_t bytes) {
     api_.take_last_error();  // Else the next launch would be blamed for it.
-    std::uint64_t free = 0, total = 0;
-    check(api_, api_.memory_info(free, total), "cudaMemGetInfo");
-    throw OutOfMemory(fmt::format("CUDA device {} ({})", facts_.ordinal, facts_.name), bytes, free,
+    throw OutOfMemory(fmt::format("CUDA device {} ({})", facts_.ordinal, facts_.name), bytes,
+                      free_bytes(),
                       "see with nvidia-smi who holds the rest, or lower offload.gpu_limit");
   }
 

@@ -35,14 +35,14 @@ class HostDevice final : public Device {
   explicit HostDevice(const HostDeviceOptions& options) : options_(options) {}
 
   DeviceInfo info() const override { return {"host", options_.memory_bytes, -1}; }
+  std::uint64_t free_bytes() override { return options_.memory_bytes - allocated_; }
   std::unique_ptr<Stream> make_stream(std::string_view) override {
     return std::make_unique<HostStream>();
   }
   std::unique_ptr<Event> make_event() override { return std::make_unique<HostEvent>(); }
 
   Slab allocate(std::uint64_t bytes) override {
-    const std::uint64_t free = options_.memory_bytes - allocated_;
-    if (bytes > free) throw OutOfMemory("the host device", bytes, free);
+    if (bytes > free_bytes()) throw OutOfMemory("the host device", bytes, free_bytes());
     allocated_ += bytes;
     return map_host_memory(bytes, "the host device's memory");
   }

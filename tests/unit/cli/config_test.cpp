@@ -44,6 +44,19 @@ TEST(Config, HasDefaultsWhenEmpty) {
   EXPECT_EQ(origin(config, "learning_rate"), "default");
 }
 
+TEST(Config, ReadsWhatComputes) {
+  EXPECT_EQ(parse("").device, DeviceKind::automatic);
+  EXPECT_EQ(parse("device: auto").device, DeviceKind::automatic);
+  EXPECT_EQ(parse("device: gpu").device, DeviceKind::gpu);
+  EXPECT_EQ(parse("device: cuda").device, DeviceKind::gpu);
+  EXPECT_EQ(parse("device: cpu").device, DeviceKind::cpu);
+}
+
+TEST(Config, RefusesTheReferenceOnAGpu) {
+  EXPECT_THAT(error_of("{device: gpu, kernels: ref}"), HasSubstr("kernels: ref contradicts"));
+  EXPECT_EQ(parse("kernels: ref").device, DeviceKind::automatic) << "the host is meant";
+}
+
 TEST(Config, ReadsEveryKindOfValueIntoItsField) {
   const RunConfig config = parse(R"(
 model_name_or_path: models/small
@@ -246,6 +259,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadValue{"offload.keep_layers: -1", "is not an integer >= 0"},
                     BadValue{"offload.keep_layers: some", "'some' is neither all nor a number"},
                     BadValue{"kernels: gpu", "'gpu' is not one of cpu, ref"},
+                    BadValue{"device: tpu", "'tpu' is not one of auto, gpu, cpu"},
                     BadValue{"dataset: {a: b}", "expected a list"},
                     BadValue{"warmup_steps: 1.5", "neither a whole number"},
                     BadValue{"lr_scheduler_type: stairs", "is not one of"}));

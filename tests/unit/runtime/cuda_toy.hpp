@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "fake_cuda/fake_cuda.hpp"
+#include "fake_cuda/streamed_kernels.hpp"
 #include "fake_cuda/streamed_toy.hpp"
 #include "src/device/cuda/cuda_device.hpp"
 #include "strata/kernels/kernels.hpp"

@@ -118,10 +118,28 @@ TEST(Session, RefusesARunOfSeveralRanks) {
 }
 
 TEST(HostMemory, HoldsTheTiersOfAllRanksAndTheirBuffers) {
-  Plan plan;
-  plan.tier_bytes = {1000, 2000, 5000};
-  EXPECT_NO_THROW(check_host_memory(plan, 500, 3, 3 * 3500));
-  EXPECT_THROW(check_host_memory(plan, 500, 3, 3 * 3500 - 1), OutOfMemory);
+  PlannedRun run;
+  run.plan.tier_bytes = {1000, 2000, 5000};
+  EXPECT_NO_THROW(check_host_memory(run, 500, 3, 3 * 3500));
+  EXPECT_THROW(check_host_memory(run, 500, 3, 3 * 3500 - 1), OutOfMemory);
+}
+
+TEST(HostMemory, NeedNotHoldTheTierOfAGpu) {
+  PlannedRun run;
+  run.plan.tier_bytes = {1000, 2000, 5000};
+  run.device = make_host_device({});
+  EXPECT_NO_THROW(check_host_memory(run, 500, 3, 3 * 2500));
+  EXPECT_THROW(check_host_memory(run, 500, 3, 3 * 2500 - 1), OutOfMemory);
+}
+
+TEST(DeviceMemory, MustBeFreeStillWhenTheRunIsPlanned) {
+  PlannedRun run;
+  run.plan.tier_bytes = {1000, 2000, 5000};
+  EXPECT_NO_THROW(check_device_memory(run)) << "the host stands in";
+  run.device = make_host_device({.memory_bytes = 1000});
+  EXPECT_NO_THROW(check_device_memory(run));
+  run.device = make_host_device({.memory_bytes = 999});
+  EXPECT_THROW(check_device_memory(run), OutOfMemory);
 }
 
 TEST(OptimizerConfig, TakesSgdsMomentumAndTheBetasOfTheOthers) {

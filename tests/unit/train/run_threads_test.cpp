@@ -128,6 +128,16 @@ TEST(RunThreads, WarnsWhenThreadsTakeTurns) {
   EXPECT_THAT(threads->lines()[1], HasSubstr("update has 9 threads on 2 cores"));
 }
 
+TEST(RunThreads, HaveNoComputePoolWhereAGpuComputes) {
+  Bindings bindings;
+  RankCores cores = divide_cores(one_node(4), {}).ranks[0];
+  cores.compute.clear();
+  RunThreads threads(one_node(4), cores, {.compute = 1}, bindings.recorder());
+  EXPECT_THAT(threads.lines(), ElementsAre("threads  update 4 (cores 0-3, node 0)"));
+  for (int lane = 0; lane < num_lanes; ++lane) threads.bind_lane(static_cast<Lane>(lane));
+  EXPECT_THAT(bindings.asked, ElementsAre(Cores{0, 1, 2, 3}));
+}
+
 TEST(RunThreads, KnowsWhetherMemoryCanBeFar) {
   EXPECT_FALSE(place(one_node(2))->has_far_memory());
   EXPECT_TRUE(place(two_nodes())->has_far_memory());

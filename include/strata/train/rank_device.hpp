@@ -1,0 +1,51 @@
+#pragma once
+// What the ranks of a run compute on: GPUs, or the host standing in for one. Which of them, and
+// what a GPU offers a run, is said here and nowhere else. Thread contract: the main thread.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "strata/device/cuda_devices.hpp"
+#include "strata/device/device.hpp"
+#include "strata/kernels/kernels.hpp"
+#include "strata/plan/machine.hpp"
+#include "strata/train/run_config.hpp"
+
+namespace strata {
+
+// What all ranks of a host compute on.
+struct DeviceChoice {
+  std::vector<CudaDeviceFacts> gpus;  // by host rank; empty: the host stands in for them
+  std::string warning;                // why there are none where there might be; empty: nothing
+  bool uses_gpus() const { return !gpus.empty(); }
+};
+// For `num_host_ranks` of config.world ranks. Throws ConfigError when the config asks for GPUs that
+// are not there, or there are fewer than ranks.
+DeviceChoice choose_device(const RunConfig& config, const CudaInventory& inventory,
+                           int num_host_ranks);
+// Of a machine known by its numbers: gpu or cpu.
+DeviceKind planned_device(const RunConfig& config, const MachineProfile& machine);
+
+// One rank's GPU, and what its kernels work in. Without a device the host stands in for one. Given
+// back in the order kernels, workspace, device.
+struct RankDevice {
+  std::unique_ptr<Device> device;
+  Slab workspace;  // of the device's memory
+  std::unique_ptr<Kernels> kernels;
+  std::string description;      // "NVIDIA H200, GPU 0, 138.9 GiB free, near NUMA node 0"
+  std::vector<int> near_nodes;  // the NUMA node near the GPU of each rank of this host; -1: unknown
+};
+// Takes the GPU: its context, and its workspace. Nothing where the host stands in.
+RankDevice open_rank_device(const DeviceChoice& choice, int host_rank);
+
+// What a tier on these GPUs may be, on the one that gives the least: offload.gpu_limit without the
+// workspace, or what is free but for device_reserve_bytes(). Throws ConfigError when the limit
+// leaves nothing.
+std::uint64_t device_limit(const RunConfig& config, std::span<const RankDevice> devices);
+// Left to the driver, which loads kernels as they are first used: 1 GiB, of small GPUs a 16th.
+std::uint64_t device_reserve_bytes(std::uint64_t free_bytes);
+
+}  // namespace strata

@@ -1,0 +1,44 @@
+#pragma once
+// A GPU for whole runs, over the fake CUDA runtime: a run on it goes the way that `strata train`
+// goes on a real one. Its kernels are the host's, as work of its streams; its memory faults where
+// the host touches it; it is told of what host ops touch, and that no lane may wait for it.
+//
+// Outlives the sessions on it; one at a time. Thread contract: as FakeCuda.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fake_cuda/fake_cuda.hpp"
+#include "strata/runtime/executor.hpp"
+#include "strata/train/planned_run.hpp"
+
+namespace strata::testing {
+
+class FakeGpu {
+ public:
+  explicit FakeGpu(std::uint64_t seed = 1);
+
+  // What open_rank_device() gives on a machine with GPUs.
+  RankDevice open();
+  // Plans a run of one rank on this machine and this GPU.
+  PlannedRun plan(const RunConfig& config);
+  // With a watch on the host's ops, for a session with a device of open().
+  ExecutorOptions watched(ExecutorOptions options = {});
+
+  // What the fake has complained of, and what a session that has ended has not given back; empty:
+  // nothing.
+  std::string complaints() const;
+  std::uint64_t num_launches() const { return fake_.num_launches(); }
+
+ private:
+  void host_works(const Op& op);
+
+  FakeCuda fake_;
+  const std::unique_ptr<Kernels> host_kernels_ = make_cpu_kernels({.num_threads = 1});
+  std::span<std::byte> host_tier_;  // of the session, which pins it before all else
+};
+
+}  // namespace strata::testing

@@ -1,0 +1,108 @@
+// What a run on a GPU, a fake of one, leaves behind and goes on from: the same bytes as on the host.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/fake_gpu.hpp"
+#include "sim/resumed_run.hpp"
+#include "sim/ways_to_hold_state.hpp"
+#include "strata/checkpoint/random_model.hpp"
+
+namespace strata {
+namespace {
+
+using testing::difference_after;
+using ::testing::ElementsAre;
+using testing::FakeGpu;
+using testing::fresh_folder;
+using testing::in_ram;
+using testing::make_training_files;
+using testing::mixed;
+using testing::on_device;
+using testing::on_nvme;
+using testing::ResumeBench;
+using testing::ResumedRank;
+using testing::RunTrail;
+using testing::split;
+using testing::tiny_config;
+using testing::Way;
+
+constexpr std::int64_t saved_step = 3, last_step = 5;
+
+class GpuSaves : public ::testing::Test {
+ protected:
+  GpuSaves() : files_(make_training_files(random_model_preset("tiny"))) {}
+  ~GpuSaves() override { EXPECT_EQ(gpu_.complaints(), ""); }
+
+  RunConfig config(const Way& way) const {
+    RunConfig config = tiny_config(files_);
+    config.max_steps = last_step;
+    config.evaluate = false;
+    config.output_dir = fresh_folder("run");
+    config.save_steps = saved_step;
+    way.apply(config);
+    return config;
+  }
+  static std::string checkpoint_of(const RunConfig& config) {
+    return (config.output_dir / ("checkpoint-" + std::to_string(saved_step))).string();
+  }
+  RunTrail on_host(const RunConfig& config, const std::string& checkpoint = "") {
+    return bench_.train(config, 1, checkpoint);
+  }
+  RunTrail on_gpu(const RunConfig& config, const std::string& checkpoint = "") {
+    return bench_.train(config, 1, checkpoint, [&](ResumedRank& given) {
+      given.executor = gpu_.watched();
+      given.open_device = [this] { return gpu_.open(); };
+    });
+  }
+  void expect_same_checkpoint(const RunConfig& one, const RunConfig& other,
+                              const std::string& what) {
+    EXPECT_EQ(
+        testing::checkpoint_difference(bench_.disk(), checkpoint_of(one), checkpoint_of(other)), "")
+        << what;
+  }
+
+  testing::TrainingFiles files_;
+  ResumeBench bench_;
+  FakeGpu gpu_;
+};
+
+TEST_F(GpuSaves, HaveTheBytesOfTheHostsBesideTrainingAndStandingStill) {
+  for (const Way& way : {in_ram, on_device, on_nvme, mixed, split}) {
+    const RunConfig host = config(way);
+    const RunTrail plain = on_host(host);
+    for (const bool in_background : {true, false}) {
+      RunConfig placed = config(way);
+      placed.save_in_background = in_background;
+      const RunTrail trail = on_gpu(placed);
+      EXPECT_EQ(difference_after(0, plain, trail), "") << way.name;
+      EXPECT_THAT(trail.saved, ElementsAre(saved_step)) << way.name;
+      expect_same_checkpoint(host, placed, way.name);
+    }
+  }
+}
+
+TEST_F(GpuSaves, AreGoneOnFromOnEitherDevice) {
+  for (const Way& way : {on_device, mixed, split}) {
+    const RunConfig first = config(way);
+    const RunTrail whole = on_gpu(first);
+    const std::string checkpoint = checkpoint_of(first);
+    EXPECT_EQ(difference_after(saved_step, whole, on_gpu(config(way), checkpoint)), "") << way.name;
+    EXPECT_EQ(difference_after(saved_step, whole, on_host(config(way), checkpoint)), "")
+        << way.name;
+  }
+}
+
+TEST_F(GpuSaves, OfEveryStepHaveTheBytesOfTheHosts) {
+  const Way often{"often", [](RunConfig& c) {
+                    mixed.apply(c);
+                    c.save_steps = 1;
+                    c.offload.streamed_updates = 0.5;
+                  }};
+  const RunConfig host = config(often), placed = config(often);
+  EXPECT_EQ(difference_after(0, on_host(host), on_gpu(placed)), "");
+  expect_same_checkpoint(host, placed, often.name);
+}
+
+}  // namespace
+}  // namespace strata
