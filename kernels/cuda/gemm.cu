@@ -69,40 +69,56 @@ void set(const BlasPreference& preference, cublasLtMatmulPreferenceAttributes_t 
              "preference");
 }
 
-void make_operation(BlasOperation& operation, const GemmProblem& problem, const TensorView& bias) {
+void make_operation(BlasOperation& operation, const GemmProblem& problem) {
   check_blas(blas_library().operation_create(operation.out(), CUBLAS_COMPUTE_32F, CUDA_R_32F),
              "product");
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, blas_operation(problem.a.transposed));
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, blas_operation(problem.b.transposed));
-  if (bias.empty()) return;
+}
+
+void set_bias(const BlasOperation& operation, const void* address) {
   set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-  const void* address = bias.data;
   set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, address);
 }
 
+// Whether all operands start on 16 bytes; if not, they are aligned as their elements are.
+enum class Aligned : std::uint8_t { no, yes };
+
+Aligned alignment_of(const GemmProblem& problem, const TensorView& bias) {
+  for (const void* data :
+       {problem.a.data.data, problem.b.data.data, problem.c.data.data, bias.data})
+    if (reinterpret_cast<std::uintptr_t>(data) % 16 != 0) return Aligned::no;
+  return Aligned::yes;
+}
+
+std::uint32_t alignment_bytes(const TensorView& data, Aligned aligned) {
+  return aligned == Aligned::yes ? 16 : static_cast<std::uint32_t>(dtype_bytes(data.dtype));
+}
+
+// Nowhere. Who chooses an algorithm looks at the bias's address for its alignment, and shall see no
+// more of it than that of all operands.
+const void* address_to_choose_by(const TensorView& bias, Aligned aligned) {
+  return reinterpret_cast<const void*>(std::uintptr_t{alignment_bytes(bias, aligned)});
+}
+
 void make_preference(BlasPreference& preference, std::uint64_t workspace_bytes,
-                     std::uint32_t alignment) {
+                     const GemmProblem& problem, Aligned aligned) {
   check_blas(blas_library().preference_create(preference.out()), "preference");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  for (const auto attribute :
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-    set(preference, attribute, alignment);
-}
-
-// Of where all operands start: 16 bytes, or whatever their elements need.
-std::uint32_t alignment_of(const GemmProblem& problem, const TensorView& bias) {
-  for (const void* data :
-       {problem.a.data.data, problem.b.data.data, problem.c.data.data, bias.data})
-    if (reinterpret_cast<std::uintptr_t>(data) % 16 != 0) return sizeof(bfloat16);
-  return 16;
+  const std::uint32_t a = alignment_bytes(problem.a.data, aligned),
+                      b = alignment_bytes(problem.b.data, aligned),
+                      c = alignment_bytes(problem.c.data, aligned);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c);
 }
 
 // All that an algorithm may be chosen by.
 using ProblemKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, Transposed, Transposed,
-                              DType, DType, Accumulate, bool, std::uint32_t>;
+                              DType, DType, Accumulate, bool, Aligned>;
 
 ProblemKey key_of(const GemmProblem& problem, const TensorView& bias) {
   return {problem.m,
@@ -130,8 +146,9 @@ struct CudaGemm::Library {
   void multiply(cudaStream_t stream, const GemmProblem& problem, const TensorView& bias);
 
  private:
-  cublasLtMatmulAlgo_t algorithm_for(const ProblemKey& key, const BlasOperation& operation,
-                                     const BlasLayout& a, const BlasLayout& b, const BlasLayout& c);
+  cublasLtMatmulAlgo_t algorithm_for(const GemmProblem& problem, const ProblemKey& key,
+                                     const BlasOperation& operation, const BlasLayout& a,
+                                     const BlasLayout& b, const BlasLayout& c);
 
   cublasLtHandle_t handle = nullptr;
   std::span<std::byte> workspace;
@@ -139,7 +156,8 @@ struct CudaGemm::Library {
   std::map<ProblemKey, cublasLtMatmulAlgo_t> algorithms;  // guarded by mutex
 };
 
-cublasLtMatmulAlgo_t CudaGemm::Library::algorithm_for(const ProblemKey& key,
+cublasLtMatmulAlgo_t CudaGemm::Library::algorithm_for(const GemmProblem& problem,
+                                                      const ProblemKey& key,
                                                       const BlasOperation& operation,
                                                       const BlasLayout& a, const BlasLayout& b,
                                                       const BlasLayout& c) {
@@ -147,7 +165,7 @@ cublasLtMatmulAlgo_t CudaGemm::Library::algorithm_for(const ProblemKey& key,
   const auto known = algorithms.find(key);
   if (known != algorithms.end()) return known->second;
   BlasPreference preference;
-  make_preference(preference, workspace.size(), std::get<std::uint32_t>(key));
+  make_preference(preference, workspace.size(), problem, std::get<Aligned>(key));
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   check_blas(blas_library().find_algorithms(handle, operation.get(), a.get(), b.get(), c.get(),
@@ -161,12 +179,15 @@ void CudaGemm::Library::multiply(cudaStream_t stream, const GemmProblem& problem
                                  const TensorView& bias) {
   ensure(problem.a.data.dtype == problem.b.data.dtype);
   BlasOperation operation;
-  make_operation(operation, problem, bias);
+  make_operation(operation, problem);
+  if (!bias.empty()) set_bias(operation, address_to_choose_by(bias, alignment_of(problem, bias)));
   BlasLayout a, b, c;
   make_layout(a, problem.a, problem.m, problem.k);
   make_layout(b, problem.b, problem.k, problem.n);
   make_layout(c, problem.c, problem.m, problem.n);
-  const cublasLtMatmulAlgo_t algorithm = algorithm_for(key_of(problem, bias), operation, a, b, c);
+  const cublasLtMatmulAlgo_t algorithm =
+      algorithm_for(problem, key_of(problem, bias), operation, a, b, c);
+  if (!bias.empty()) set_bias(operation, bias.data);
   const float alpha = 1, beta = problem.accumulate == Accumulate::yes ? 1.0f : 0.0f;
   check_blas(blas_library().multiply(handle, operation.get(), &alpha, problem.a.data.data, a.get(),
                                      problem.b.data.data, b.get(), &beta, problem.c.data.data,

@@ -62,6 +62,22 @@ TEST_F(CudaLinear, BackwardWeightSumsOverTokens) {
   }
 }
 
+Tensor placed(const Tensor& source, std::int64_t offset) {
+  Tensor result(source.view().dtype, source.view().shape, offset);
+  for (std::int64_t i = 0; i < source.count(); ++i) result.set(i, source.at(i));
+  return result;
+}
+
+TEST_F(CudaLinear, TakesOperandsThatStartAnywhere) {
+  for (DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = placed(random(dtype, {24, 40}), 1), w = placed(random(dtype, {32, 40}), 3),
+                 bias = placed(random(dtype, {32}), 1), y(dtype, {24, 32}, 5);
+    const Tensor expected = product(rows_of(x), columns_of(w), 40, y, Accumulate::no);
+    cuda_->linear_forward(x, w, bias, y, Accumulate::no, host_stream());
+    expect_product(y, with_bias(copy_of(expected), bias), std::string(dtype_name(dtype)));
+  }
+}
+
 // --- Sizes of a model
 
 struct Layer {
