@@ -120,10 +120,9 @@ const Choices<SaveFailurePolicy> save_failure_policies{
 const Choices<KernelsKind> kernel_kinds{
     .names = {{"cpu", KernelsKind::cpu}, {"ref", KernelsKind::ref}}, .aliases = {}, .refusals = {}};
 
-const Choices<DeviceKind> device_kinds{.names = {{"auto", DeviceKind::automatic},
-                                                 {"gpu", DeviceKind::gpu},
-                                                 {"cpu", DeviceKind::cpu}},
-                                       .aliases = {{"cuda", DeviceKind::gpu}},
-                                       .refusals = {}};
+const Choices<DeviceKind> device_kinds{
+    .names = {{"auto", DeviceKind::automatic}, {"gpu", DeviceKind::gpu}, {"cpu", DeviceKind::cpu}},
+    .aliases = {{"cuda", DeviceKind::gpu}},
+    .refusals = {}};
 
 }  // namespace strata

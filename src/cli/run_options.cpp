@@ -47,8 +47,7 @@ JobOptions job_options(const RunConfig& config) {
 
 DeviceChoice choose_and_tell_devices(const RunConfig& config, Job& job) {
   DeviceChoice choice = choose_devices(config, job);
-  if (job.leads() && !choice.warning.empty())
-    fmt::print(stderr, "warning: {}\n", choice.warning);
+  if (job.leads() && !choice.warning.empty()) fmt::print(stderr, "warning: {}\n", choice.warning);
   return choice;
 }
 

@@ -50,16 +50,16 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
       job.agree(rank_limits(config, purpose, topology, job.num_host_ranks(), device_bytes));
   std::vector<std::future<PlannedRun>> plans;
   for (int thread = 0; thread < std::ssize(job.ranks()); ++thread) {
-    plans.push_back(std::async(std::launch::async, [&, place = job.place(thread),
-                                                    &device = opened[static_cast<std::size_t>(
-                                                        thread)]] {
-      return plan_run(config, purpose, topology, place, limits, std::move(device));
-    }));
+    plans.push_back(std::async(
+        std::launch::async,
+        [&, place = job.place(thread), &device = opened[static_cast<std::size_t>(thread)]] {
+          return plan_run(config, purpose, topology, place, limits, std::move(device));
+        }));
   }
   std::vector<PlannedRun> runs;
   for (auto& plan : plans) runs.push_back(plan.get());
-  check_host_memory(runs.front(), buffer_bytes(config, purpose, runs.front()),
-                    job.num_host_ranks(), topology.available_memory_bytes);
+  check_host_memory(runs.front(), buffer_bytes(config, purpose, runs.front()), job.num_host_ranks(),
+                    topology.available_memory_bytes);
   for (const PlannedRun& run : runs) check_device_memory(run);
   return runs;
 }

@@ -25,8 +25,8 @@ bool knows_cores(const Topology& topology) {
 std::unique_ptr<RunThreads> place_run_threads(const RunConfig& config, const Topology& topology,
                                               const RankPlace& place, const RankDevice& gpu) {
   if (!knows_cores(topology)) return nullptr;
-  const CoreBinding binding = divide_cores(
-      topology, {.num_ranks = place.num_host_ranks, .near_nodes = gpu.near_nodes});
+  const CoreBinding binding =
+      divide_cores(topology, {.num_ranks = place.num_host_ranks, .near_nodes = gpu.near_nodes});
   RankCores cores = binding.ranks[static_cast<std::size_t>(place.host_rank)];
   if (gpu.device != nullptr) cores.compute.clear();
   return std::make_unique<RunThreads>(topology, cores,
@@ -208,8 +208,7 @@ PlannedRun declare_without_threads(const RunConfig& config, Purpose purpose,
                                    const ProgramVariant& variant) {
   PlannedRun run;
   const bool is_on_gpu = config.device == DeviceKind::gpu;
-  run.device_kernels =
-      is_on_gpu ? cuda::make_cuda_sizes() : make_cpu_kernels({.num_threads = 1});
+  run.device_kernels = is_on_gpu ? cuda::make_cuda_sizes() : make_cpu_kernels({.num_threads = 1});
   run.workspace_bytes = is_on_gpu ? cuda::kernels_workspace_bytes : 0;
   run.host_kernels = make_cpu_kernels({.num_threads = 1});
   make_model(config, run);

@@ -24,9 +24,9 @@ DeviceChoice refuse_or_stand_in(const RunConfig& config, const std::string& why,
 }
 
 std::string describe(const CudaDeviceFacts& facts, std::uint64_t free_bytes) {
-  return fmt::format("{}, GPU {}, {} free{}", facts.name, facts.ordinal, format_bytes(free_bytes),
-                     facts.numa_node < 0 ? ""
-                                         : fmt::format(", near NUMA node {}", facts.numa_node));
+  return fmt::format(
+      "{}, GPU {}, {} free{}", facts.name, facts.ordinal, format_bytes(free_bytes),
+      facts.numa_node < 0 ? "" : fmt::format(", near NUMA node {}", facts.numa_node));
 }
 
 // Where a container refuses that, memory lies where the system puts it: slower, and no failure.
@@ -76,8 +76,8 @@ RankDevice open_rank_device(const DeviceChoice& choice, int host_rank) {
   opened.description = describe(facts, opened.device->free_bytes());
   opened.workspace = opened.device->allocate(cuda::kernels_workspace_bytes);
   opened.device->use_on_this_thread();
-  opened.kernels = cuda::make_cuda_kernels(
-      {facts.ordinal, {opened.workspace.data(), opened.workspace.bytes()}});
+  opened.kernels =
+      cuda::make_cuda_kernels({facts.ordinal, {opened.workspace.data(), opened.workspace.bytes()}});
   for (const CudaDeviceFacts& gpu : choice.gpus) opened.near_nodes.push_back(gpu.numa_node);
   return opened;
 }

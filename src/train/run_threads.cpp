@@ -99,7 +99,8 @@ std::vector<std::string> RunThreads::lines() const {
   std::vector<std::string> lines{""};
   for (const Pool* pool : {&compute_, &update_}) {
     if (pool->threads.empty()) continue;
-    first += fmt::format("{}{} {}", first.empty() ? "" : ", ", pool->name, places_of(pool->threads));
+    first +=
+        fmt::format("{}{} {}", first.empty() ? "" : ", ", pool->name, places_of(pool->threads));
     const std::string warning =
         warning_of(pool->name, count_of(pool->threads), pool->num_cores, limit_);
     if (!warning.empty()) lines.push_back("warning  " + warning);

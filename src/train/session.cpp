@@ -110,11 +110,10 @@ void check_host_memory(const PlannedRun& run, std::uint64_t buffer_bytes, int nu
   const std::uint64_t need = ranks * ((stands_in ? tiers[0] : 0) + tiers[1] + buffer_bytes);
   if (need <= available) return;
   throw OutOfMemory(
-      fmt::format("{} and buffers of {} for loading and saving{}",
-                  stands_in ? "tiers gpu and cpu together (the host stands in for the GPU)"
-                            : "tier cpu",
-                  format_bytes(buffer_bytes),
-                  ranks == 1 ? "" : fmt::format(", of {} ranks", ranks)),
+      fmt::format(
+          "{} and buffers of {} for loading and saving{}",
+          stands_in ? "tiers gpu and cpu together (the host stands in for the GPU)" : "tier cpu",
+          format_bytes(buffer_bytes), ranks == 1 ? "" : fmt::format(", of {} ranks", ranks)),
       need, available,
       fmt::format("move more to nvme, or lower {}offload.cpu_limit to see what fits",
                   stands_in ? "offload.gpu_limit and " : ""));
@@ -362,7 +361,8 @@ TierPeak Session::device_peak() {
   if (run_.device == nullptr) return {"gpu", planned, resident_bytes(memory_->device_slab())};
   const std::uint64_t at_start = device_.info().memory_bytes, free = device_.free_bytes();
   const std::uint64_t held = memory_->device_slab().bytes() + run_.workspace.bytes();
-  return {"gpu", planned + run_.workspace.bytes(), std::max(held, at_start - std::min(at_start, free))};
+  return {"gpu", planned + run_.workspace.bytes(),
+          std::max(held, at_start - std::min(at_start, free))};
 }
 
 std::vector<TierPeak> Session::peaks() {

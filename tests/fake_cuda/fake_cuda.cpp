@@ -32,7 +32,7 @@ void FakeCuda::launch(CudaStreamHandle stream, const std::string& what,
     complaints_.add(what + " is launched on a stream of another device than the thread's");
   for (const FakeAccess& access : accesses)
     fits(CudaPointer::device, access.begin, access.bytes, what);
-  timeline_.issue(*own, what, accesses, with_memory_open(std::move(work)));
+  issue(*own, what, accesses, std::move(work));
 }
 
 void FakeCuda::launch_joint(CudaStreamHandle stream, const std::string& what,
@@ -319,7 +319,7 @@ CudaStatus FakeCuda::register_host(void* data, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (fails()) return launch_failure;
   return memory_of(0).register_host(data, bytes) ? CudaStatus::success
-                                               : complain("host memory is registered twice");
+                                                 : complain("host memory is registered twice");
 }
 
 CudaStatus FakeCuda::unregister_host(void* data) {
@@ -354,10 +354,9 @@ CudaStatus FakeCuda::copy(void* target, const void* source, std::uint64_t bytes,
   if (!fits(from_host ? CudaPointer::pinned : CudaPointer::device, source, bytes, what) ||
       !fits(to_host ? CudaPointer::pinned : CudaPointer::device, target, bytes, what))
     return invalid_value;
-  timeline_.issue(
-      *own, what,
-      {{bytes_of(source), bytes, Touch::reads}, {bytes_of(target), bytes, Touch::writes}},
-      with_memory_open([=] { std::memcpy(target, source, bytes); }));
+  issue(*own, what,
+        {{bytes_of(source), bytes, Touch::reads}, {bytes_of(target), bytes, Touch::writes}},
+        [=] { std::memcpy(target, source, bytes); });
   return CudaStatus::success;
 }
 
@@ -369,9 +368,8 @@ CudaStatus FakeCuda::fill(void* target, std::uint8_t value, std::uint64_t bytes,
   if (own == nullptr) return invalid_value;
   const bool on_host = memory_of(0).kind_of(target, bytes) == CudaPointer::pinned;
   if (!on_host && !fits(CudaPointer::device, target, bytes, "a fill")) return invalid_value;
-  timeline_.issue(*own, "a fill of " + std::to_string(bytes) + " bytes",
-                  {{bytes_of(target), bytes, Touch::writes}},
-                  with_memory_open([=] { std::memset(target, value, bytes); }));
+  issue(*own, "a fill of " + std::to_string(bytes) + " bytes",
+        {{bytes_of(target), bytes, Touch::writes}}, [=] { std::memset(target, value, bytes); });
   return CudaStatus::success;
 }
 
@@ -397,13 +395,18 @@ FakeMemory& FakeCuda::memory_of(int device) {
 }
 
 // Work runs under the lock: one at a time.
-std::function<void()> FakeCuda::with_memory_open(std::function<void()> work) {
-  if (options_.host_touch == HostTouch::allowed) return work;
-  return [this, work = std::move(work)] {
-    for (auto& [device, memory] : memory_) memory.open();
-    work();
-    for (auto& [device, memory] : memory_) memory.close();
-  };
+void FakeCuda::issue(Stream& stream, const std::string& what,
+                     const std::vector<FakeAccess>& accesses, std::function<void()> work) {
+  if (options_.host_touch == HostTouch::faults) {
+    work = [this, accesses, work = std::move(work)] {
+      for (auto& [device, memory] : memory_)
+        for (const FakeAccess& access : accesses) memory.open(access.begin, access.bytes);
+      work();
+      for (auto& [device, memory] : memory_)
+        for (const FakeAccess& access : accesses) memory.close(access.begin, access.bytes);
+    };
+  }
+  timeline_.issue(stream, what, accesses, std::move(work));
 }
 
 bool FakeCuda::fails() {

@@ -27,7 +27,8 @@ struct FakeCudaOptions {
   std::uint64_t seed = 1;
   int num_devices = 2;
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;
-  // faults: device memory is within reach while work of a stream runs, and at no other time.
+  // faults: pages of device memory are within reach of the work of a stream that says it touches
+  // them, and of nobody else.
   HostTouch host_touch = HostTouch::allowed;
   // The call of this number (from 0) fails with an error and does nothing but give back.
   std::optional<std::uint64_t> failing_call = {};
@@ -112,7 +113,8 @@ class FakeCuda final : public CudaApi {
   bool run(Lock& lock, const Run& run);
   void run_device(Lock& lock, int device);
   FakeMemory& memory_of(int device);
-  std::function<void()> with_memory_open(std::function<void()> work);
+  void issue(Stream& stream, const std::string& what, const std::vector<FakeAccess>& accesses,
+             std::function<void()> work);
   bool fails();  // counts a call, and lets others go on now and then
   int current_device() const;
   Stream* find(CudaStreamHandle stream);

@@ -1,6 +1,7 @@
 #include "fake_cuda/fake_memory.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -14,7 +15,7 @@ void* FakeMemory::allocate(std::uint64_t bytes, std::uint64_t limit_bytes) {
   std::memset(range.owned.get(), 0xcd, bytes);
   std::byte* const data = range.owned.get();
   device_.emplace(data, std::move(range));
-  close();
+  close(data, bytes);
   return data;
 }
 
@@ -22,17 +23,19 @@ void* FakeMemory::allocate(std::uint64_t bytes, std::uint64_t limit_bytes) {
 std::shared_ptr<std::byte> FakeMemory::make(std::uint64_t bytes) const {
   if (host_touch_ == HostTouch::allowed)
     return {new std::byte[bytes], std::default_delete<std::byte[]>()};
-  void* data =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   check(data == MAP_FAILED ? -1 : 0, "map", "memory of a fake device");
   return {static_cast<std::byte*>(data), [bytes](std::byte* begin) { ::munmap(begin, bytes); }};
 }
 
-void FakeMemory::protect(bool is_open) {
-  if (host_touch_ == HostTouch::allowed) return;
-  for (const auto& [data, range] : device_)
-    check(::mprotect(data, range.bytes, is_open ? PROT_READ | PROT_WRITE : PROT_NONE), "protect",
-          "memory of a fake device");
+void FakeMemory::protect(const std::byte* data, std::uint64_t bytes, bool is_open) {
+  if (host_touch_ == HostTouch::allowed || !contains(device_, data, bytes)) return;
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(data) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(data) + bytes;
+  check(::mprotect(reinterpret_cast<void*>(first), end - first,
+                   is_open ? PROT_READ | PROT_WRITE : PROT_NONE),
+        "protect", "memory of a fake device");
 }
 
 bool FakeMemory::register_host(void* data, std::uint64_t bytes) {

@@ -25,9 +25,10 @@ class FakeMemory {
   bool register_host(void* data, std::uint64_t bytes);
   bool unregister_host(void* data) { return host_.erase(static_cast<std::byte*>(data)) == 1; }
 
-  // Lets work of a stream at it, or no longer, where the host may not touch it.
-  void open() { protect(true); }
-  void close() { protect(false); }
+  // Lets work of a stream at the pages of a part of it, or no longer, where the host may not touch
+  // it. Nothing for memory that is not the device's.
+  void open(const std::byte* data, std::uint64_t bytes) { protect(data, bytes, true); }
+  void close(const std::byte* data, std::uint64_t bytes) { protect(data, bytes, false); }
 
   std::uint64_t used_bytes() const { return used(device_); }
   // Where all of it lies; unregistered: in none, or not in one.
@@ -42,7 +43,7 @@ class FakeMemory {
   };
   using Ranges = std::map<std::byte*, Range>;
   std::shared_ptr<std::byte> make(std::uint64_t bytes) const;
-  void protect(bool is_open);
+  void protect(const std::byte* data, std::uint64_t bytes, bool is_open);
   static std::uint64_t used(const Ranges& ranges);
   static bool contains(const Ranges& ranges, const std::byte* data, std::uint64_t bytes);
 

@@ -106,8 +106,7 @@ class StreamedKernels final : public Kernels {
   }
 
   void add(TensorView a, TensorView b, TensorView out, Stream& stream) override {
-    launch("add", {a, b}, {out}, {}, stream,
-           [=, this, &stream] { host_.add(a, b, out, stream); });
+    launch("add", {a, b}, {out}, {}, stream, [=, this, &stream] { host_.add(a, b, out, stream); });
   }
   void cast(TensorView source, TensorView target, Stream& stream) override {
     launch("cast", {source}, {target}, {}, stream,

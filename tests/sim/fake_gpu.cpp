@@ -4,17 +4,17 @@
 #include "src/device/cuda/cuda_device.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
-#include "strata/topology/topology.hpp"
 
 namespace strata::testing {
 namespace {
 
 constexpr std::uint64_t workspace_bytes = MiB;
 
-FakeCudaOptions options_of(std::uint64_t seed) {
+FakeCudaOptions options_of(std::uint64_t seed, std::optional<std::uint64_t> failing_call = {}) {
   FakeCudaOptions options;
   options.seed = seed;
   options.host_touch = HostTouch::faults;
+  options.failing_call = failing_call;
   return options;
 }
 
@@ -38,8 +38,10 @@ bool is_for_the_device(const Op& op) {
 
 FakeGpu::FakeGpu(std::uint64_t seed) : fake_(options_of(seed)) {}
 
+FakeGpu::FakeGpu(std::uint64_t seed, std::uint64_t failing_call)
+    : fake_(options_of(seed, failing_call)) {}
+
 RankDevice FakeGpu::open() {
-  host_tier_ = {};
   RankDevice rank;
   CudaDeviceOptions options;
   options.place_pinned = [this](std::span<std::byte> memory) {
@@ -53,8 +55,7 @@ RankDevice FakeGpu::open() {
   return rank;
 }
 
-PlannedRun FakeGpu::plan(const RunConfig& config) {
-  const Topology topology = read_topology();
+PlannedRun FakeGpu::plan(const RunConfig& config, const Topology& topology) {
   RankDevice rank = open();
   const TierLimits limits =
       rank_limits(config, Purpose::train, topology, 1, device_limit(config, {&rank, 1}));
@@ -66,9 +67,7 @@ ExecutorOptions FakeGpu::watched(ExecutorOptions options) {
     if (!is_for_the_device(op)) host_works(op);
     if (also) also(op);
   };
-  options.on_lane_start = [this](Lane lane) {
-    fake_.forbid_waiting(std::string(lane_name(lane)));
-  };
+  options.on_lane_start = [this](Lane lane) { fake_.forbid_waiting(std::string(lane_name(lane))); };
   return options;
 }
 
@@ -88,6 +87,11 @@ void FakeGpu::host_works(const Op& op) {
 std::string FakeGpu::complaints() const {
   std::string text;
   for (const std::string& complaint : fake_.complaints()) text += complaint + "\n";
+  return text + left_over();
+}
+
+std::string FakeGpu::left_over() const {
+  std::string text;
   for (const std::string& leak : fake_.leaks()) text += "left over: " + leak + "\n";
   return text;
 }

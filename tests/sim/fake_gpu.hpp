@@ -1,9 +1,10 @@
 #pragma once
 // A GPU for whole runs, over the fake CUDA runtime: a run on it goes the way that `strata train`
-// goes on a real one. Its kernels are the host's, as work of its streams; its memory faults where
-// the host touches it; it is told of what host ops touch, and that no lane may wait for it.
+// goes on a real one. Its kernels are the host's, as work of its streams. Its memory faults where
+// the host touches it, or a kernel what it has not named. It is told of what host ops touch, and
+// that no lane may wait for it.
 //
-// Outlives the sessions on it; one at a time. Thread contract: as FakeCuda.
+// Of one session, which it outlives. Thread contract: as FakeCuda.
 
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "fake_cuda/fake_cuda.hpp"
 #include "strata/runtime/executor.hpp"
+#include "strata/topology/topology.hpp"
 #include "strata/train/planned_run.hpp"
 
 namespace strata::testing {
@@ -20,18 +22,23 @@ namespace strata::testing {
 class FakeGpu {
  public:
   explicit FakeGpu(std::uint64_t seed = 1);
+  // The fake's call of this number fails, as FakeCudaOptions::failing_call.
+  FakeGpu(std::uint64_t seed, std::uint64_t failing_call);
 
   // What open_rank_device() gives on a machine with GPUs.
   RankDevice open();
   // Plans a run of one rank on this machine and this GPU.
-  PlannedRun plan(const RunConfig& config);
+  PlannedRun plan(const RunConfig& config) { return plan(config, read_topology()); }
+  PlannedRun plan(const RunConfig& config, const Topology& topology);
   // With a watch on the host's ops, for a session with a device of open().
   ExecutorOptions watched(ExecutorOptions options = {});
 
   // What the fake has complained of, and what a session that has ended has not given back; empty:
   // nothing.
   std::string complaints() const;
+  std::string left_over() const;  // of these, what was not given back
   std::uint64_t num_launches() const { return fake_.num_launches(); }
+  std::uint64_t num_calls() const { return fake_.num_calls(); }
 
  private:
   void host_works(const Op& op);

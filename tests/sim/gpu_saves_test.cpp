@@ -1,4 +1,5 @@
-// What a run on a GPU, a fake of one, leaves behind and goes on from: the same bytes as on the host.
+// What a run on a GPU, a fake of one, leaves behind and goes on from: the same bytes as on the
+// host.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 namespace strata {
 namespace {
 
+using testing::ChangeRank;
 using testing::difference_after;
 using ::testing::ElementsAre;
 using testing::FakeGpu;
@@ -32,7 +34,6 @@ constexpr std::int64_t saved_step = 3, last_step = 5;
 class GpuSaves : public ::testing::Test {
  protected:
   GpuSaves() : files_(make_training_files(random_model_preset("tiny"))) {}
-  ~GpuSaves() override { EXPECT_EQ(gpu_.complaints(), ""); }
 
   RunConfig config(const Way& way) const {
     RunConfig config = tiny_config(files_);
@@ -49,11 +50,22 @@ class GpuSaves : public ::testing::Test {
   RunTrail on_host(const RunConfig& config, const std::string& checkpoint = "") {
     return bench_.train(config, 1, checkpoint);
   }
-  RunTrail on_gpu(const RunConfig& config, const std::string& checkpoint = "") {
-    return bench_.train(config, 1, checkpoint, [&](ResumedRank& given) {
-      given.executor = gpu_.watched();
-      given.open_device = [this] { return gpu_.open(); };
+  // A run that `train` makes with what it is given.
+  static RunTrail with_gpu(const std::function<RunTrail(const ChangeRank&)>& train,
+                           const ExecutorOptions& options = {},
+                           const std::atomic<bool>* stop = nullptr) {
+    FakeGpu gpu;
+    RunTrail trail = train([&](ResumedRank& given) {
+      given.executor = gpu.watched(options);
+      given.open_device = [&gpu] { return gpu.open(); };
+      given.stop = stop;
     });
+    EXPECT_EQ(gpu.complaints(), "");
+    return trail;
+  }
+  RunTrail on_gpu(const RunConfig& config, const std::string& checkpoint = "") {
+    return with_gpu(
+        [&](const ChangeRank& change) { return bench_.train(config, 1, checkpoint, change); });
   }
   void expect_same_checkpoint(const RunConfig& one, const RunConfig& other,
                               const std::string& what) {
@@ -64,7 +76,6 @@ class GpuSaves : public ::testing::Test {
 
   testing::TrainingFiles files_;
   ResumeBench bench_;
-  FakeGpu gpu_;
 };
 
 TEST_F(GpuSaves, HaveTheBytesOfTheHostsBesideTrainingAndStandingStill) {
@@ -91,6 +102,30 @@ TEST_F(GpuSaves, AreGoneOnFromOnEitherDevice) {
     EXPECT_EQ(difference_after(saved_step, whole, on_host(config(way), checkpoint)), "")
         << way.name;
   }
+}
+
+TEST_F(GpuSaves, AreDurableStepByStepAndGoneOnFrom) {
+  const Way durable{"durable", [](RunConfig& c) {
+                      c.offload.versioned = true;
+                      c.offload.master = c.offload.moment1 = c.offload.moment2 = {0, 0, 1};
+                      c.offload.weights = {0.4, 0.3, 0.3};
+                      c.offload.streamed_updates = 0.5;
+                      c.save_strategy = SaveStrategy::no;
+                      c.resume_from_checkpoint = "true";
+                    }};
+  const RunTrail whole = bench_.go_on(config(durable), 1);
+  const RunConfig placed = config(durable);
+  std::atomic<bool> stop = false;
+  int reports = 0;
+  ExecutorOptions options;
+  options.before_op = [&](const Op& op) {
+    if (op.kind == OpKind::report && ++reports == 2) stop = true;
+  };
+  const auto go_on = [&](const ChangeRank& change) { return bench_.go_on(placed, 1, change); };
+  const RunTrail first = with_gpu(go_on, options, &stop);
+  EXPECT_EQ(first.outcomes.at(0).durable_step, 2);
+  const RunTrail rest = with_gpu(go_on);
+  EXPECT_EQ(difference_after(2, whole, rest), "");
 }
 
 TEST_F(GpuSaves, OfEveryStepHaveTheBytesOfTheHosts) {

@@ -145,6 +145,39 @@ TEST(GpuTraining, ExportsItsMasters) {
   }
 }
 
+// What a run gives back when a call of the GPU fails, from its start to its end.
+TEST(GpuTraining, EndsWithOneErrorWhicheverCallFailsAndGivesAllBack) {
+  RunConfig config = short_config();
+  config.max_steps = 2;
+  config.evaluate = false;
+  place_state(config, mixed_tiers);
+  config.offload.streamed_updates = 0.5;
+  const auto run_on = [&](FakeGpu& gpu) {
+    TrainingRun run(config, gpu.watched(), make_offload_engine,
+                    [&](const RunConfig& placed) { return gpu.plan(placed); });
+    run.train();
+  };
+  std::uint64_t calls = 0;
+  {
+    FakeGpu gpu;
+    run_on(gpu);
+    calls = gpu.num_calls();
+  }
+  const auto tries = static_cast<std::uint64_t>(rounds(24, 6));
+  std::uint64_t failed = 0;
+  for (std::uint64_t i = 0; i < tries; ++i) {
+    const std::uint64_t call = (2 * i + 1) * calls / (2 * tries);
+    FakeGpu gpu(i, call);
+    try {
+      run_on(gpu);
+    } catch (const Error&) {
+      ++failed;
+    }
+    EXPECT_EQ(gpu.left_over(), "") << "call " << call;
+  }
+  EXPECT_GE(failed, tries / 2) << "calls that give something back may fail unheard";
+}
+
 TEST(GpuTraining, TellsOfAGpuAndOfTheUpdatesThreads) {
   FakeGpu gpu;
   TrainingRun run(short_config(), gpu.watched(), make_offload_engine,

@@ -67,13 +67,13 @@ RunTrail ResumeBench::train(RunConfig config, int world, const std::string& chec
   return run(config, shared, resume == nullptr ? nullptr : &resume->info().note, change);
 }
 
-RunTrail ResumeBench::go_on(RunConfig config, int world) {
+RunTrail ResumeBench::go_on(RunConfig config, int world, const ChangeRank& change) {
   prepare(config, world);
   const ResumePoint point = choose_resume_point(config, *engine_, alone(), true);
   SessionOptions shared;
   shared.point = &point;
   if (point.checkpoint) shared.resume = point.checkpoint->path;
-  RunTrail trail = run(config, shared, point.note());
+  RunTrail trail = run(config, shared, point.note(), change);
   forget_removed_stores(engine_->file_system(), config.output_dir.string(), alone(), true);
   return trail;
 }

@@ -62,7 +62,7 @@ class ResumeBench {
   RunTrail train(RunConfig config, int world, const std::string& checkpoint = "",
                  const ChangeRank& change = {});
   // The same from whatever config.resume_from_checkpoint finds there, as `strata train` does.
-  RunTrail go_on(RunConfig config, int world);
+  RunTrail go_on(RunConfig config, int world, const ChangeRank& change = {});
   IoEngine& engine() { return *engine_; }
   SimEngine& disk() { return *disk_; }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/fake_gpu.hpp"
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/topology/topology.hpp"
@@ -13,6 +14,7 @@ namespace strata {
 namespace {
 
 using testing::difference;
+using testing::FakeGpu;
 using testing::fresh_folder;
 using testing::make_training_files;
 using testing::Outcome;
@@ -58,6 +60,18 @@ TEST(RunThreadsOnTwoNodes, NeverChangeABit) {
       EXPECT_EQ(difference(expected, run.outcome()), "") << threads << " threads";
     }
   }
+}
+
+TEST(RunThreadsOnTwoNodes, LeaveTheMemoryOfAGpuAlone) {
+  RunConfig config = config_on({0.25, 0.25, 0.5});
+  config.max_steps = 3;
+  const Outcome expected = train(config);
+  config.update_threads = 2;
+  FakeGpu gpu;
+  TrainingRun run(config, gpu.watched(), make_offload_engine,
+                  [&](const RunConfig& c) { return gpu.plan(c, as_two_nodes()); });
+  run.train();
+  EXPECT_EQ(difference(expected, run.outcome()), "");
 }
 
 TEST(RunThreadsOnTwoNodes, HaveTheirPlacesInTheRunsNotes) {

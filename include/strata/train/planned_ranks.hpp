@@ -13,10 +13,10 @@
 
 namespace strata {
 
-// Takes the folders of the NVMe tier for this job, on each of its hosts; null on processes that need
-// none, and where another process of the host has them. Throws ConfigError naming a run that has
-// one. Every process must call it, before anything is planned: what a run leaves free on its drives
-// is not there for others.
+// Takes the folders of the NVMe tier for this job, on each of its hosts; null on processes that
+// need none, and where another process of the host has them. Throws ConfigError naming a run that
+// has one. Every process must call it, before anything is planned: what a run leaves free on its
+// drives is not there for others.
 std::unique_ptr<DriveOwner> own_drives(const RunConfig& config, Purpose purpose, Job& job);
 // What this host's ranks compute on, alike on all hosts. Throws what choose_device() throws. Every
 // process must call it.

@@ -55,8 +55,8 @@ struct PlannedRun {
 // Whether any of its state lives on nvme.
 bool uses_drives(const RunConfig& config, Purpose purpose);
 // What each rank of a run may have of this machine, of which `num_host_ranks` share RAM and drives;
-// `device_bytes` of GPUs. Without them the host stands in. Throws ConfigError when the drives cannot
-// serve.
+// `device_bytes` of GPUs. Without them the host stands in. Throws ConfigError when the drives
+// cannot serve.
 TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
                        int num_host_ranks, std::optional<std::uint64_t> device_bytes = {});
 // One rank's part, on its device. Reads config.json of the model folder (weights are not needed),

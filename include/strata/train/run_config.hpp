@@ -92,7 +92,7 @@ struct RunConfig {
   SaveFailurePolicy on_save_failure = SaveFailurePolicy::go_on;
   // "": from the beginning; "true": the newest of output_dir, if there is one; else a path.
   std::string resume_from_checkpoint;
-  double max_hours = 0;                             // 0: no limit
+  double max_hours = 0;     // 0: no limit
   double grace_period = 0;  // seconds from the stop signal to the kill; 0: not known
   std::optional<std::filesystem::path> export_dir;  // default output_dir/export
   std::optional<DType> export_dtype;  // bf16, or f32: the master weights; default: the weights'

@@ -46,7 +46,9 @@ class HostDevice final : public Device {
     allocated_ += bytes;
     return map_host_memory(bytes, "the host device's memory");
   }
-  Slab allocate_pinned(std::uint64_t bytes) override { return map_host_memory(bytes, "host memory"); }
+  Slab allocate_pinned(std::uint64_t bytes) override {
+    return map_host_memory(bytes, "host memory");
+  }
 
   void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
             Stream&) override {

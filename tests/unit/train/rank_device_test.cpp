@@ -47,8 +47,7 @@ TEST(DeviceChoice, IsAGpuForEachRankWhereThereAreSome) {
 }
 
 TEST(DeviceChoice, IsTheHostWithoutAWordWhereThereIsNoGpu) {
-  const DeviceChoice choice =
-      choose_device(with_device(DeviceKind::automatic), machine_with(0), 1);
+  const DeviceChoice choice = choose_device(with_device(DeviceKind::automatic), machine_with(0), 1);
   EXPECT_FALSE(choice.uses_gpus());
   EXPECT_EQ(choice.warning, "");
 }
