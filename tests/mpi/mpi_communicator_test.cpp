@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "contract/comm/communicator_checks.hpp"
+#include "comm/meeting.hpp"
 #include "contract/comm/communicator_job_checks.hpp"
 #include "mpi_job_of_test.hpp"
 
@@ -44,6 +45,50 @@ TEST_P(MpiJobContract, Holds) {
 INSTANTIATE_TEST_SUITE_P(Mpi, MpiJobContract,
                          ::testing::Combine(::testing::ValuesIn(job_checks()), ranks_per_process),
                          name_of<JobCheck>);
+
+// Where another carrier brings the values, MPI brings the ranks together.
+class MpiMeetings : public ::testing::TestWithParam<int> {};
+
+TEST_P(MpiMeetings, GoOnBetweenCollectivesOfTheLine) {
+  run_mpi_ranks(GetParam(), {.timeout_s = 60}, [&](RankLinks rank) {
+    auto& meeting = dynamic_cast<Meeting&>(*rank.data);
+    LazyStream stream;
+    for (int round = 0; round < 20; ++round) {
+      expect_well([&] { meeting.meet({Collective::all_gather, DType::bf16, round}); });
+      if (round % 5 == 0) expect_well([&] { rank.data->barrier(stream); });
+    }
+    EXPECT_EQ(rank.data->failure(), "");
+  });
+}
+
+TEST_P(MpiMeetings, NameTheRankThatComesWithAnotherCall) {
+  run_mpi_ranks(GetParam(), {.timeout_s = 60}, [&](RankLinks rank) {
+    auto& meeting = dynamic_cast<Meeting&>(*rank.data);
+    const std::int64_t count = is_last(*rank.data) ? 6 : 5;
+    const std::string error = error_of([&] {
+      meeting.meet({Collective::send, DType::f32, count, 0, 1});
+    });
+    EXPECT_THAT(error,
+                ::testing::HasSubstr(last_rank(*rank.data) +
+                                     " called send of 6 f32 from rank 0 to rank 1 where rank "
+                                     "0 called send of 5 f32 from rank 0 to rank 1"));
+  });
+}
+
+TEST_P(MpiMeetings, EndWhenARankHasLeftThoughItsEndOfTheLineLives) {
+  run_mpi_ranks(GetParam(), {.timeout_s = 60}, [&](RankLinks rank) {
+    auto& meeting = dynamic_cast<Meeting&>(*rank.data);
+    if (is_last(*rank.data)) {
+      meeting.leave();
+      EXPECT_TRUE(comes_true([&] { return !rank.data->failure().empty(); }));
+      return;
+    }
+    EXPECT_THAT(error_of([&] { meeting.meet({}); }),
+                ::testing::HasSubstr(last_rank(*rank.data) + " has left"));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpi, MpiMeetings, ranks_per_process);
 
 using Bytes = std::vector<std::byte>;
 

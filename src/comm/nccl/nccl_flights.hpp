@@ -2,7 +2,7 @@
 // The collectives of one rank that its device has not carried out yet, so that one that hangs is
 // noticed: NCCL waits for ever. More than there are events for are not looked at.
 //
-// Thread contract: note() from the rank's thread, overdue() from another.
+// Thread contract: note() and end() from the rank's thread, overdue() from another.
 
 #include <array>
 #include <chrono>
@@ -30,6 +30,13 @@ class NcclFlights {
     flight.call = call;
     flight.since = Clock::now();
     stream.record(*flight.passed);
+  }
+
+  // No more will be noted, and the device may go.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    begin_ = end_;
+    for (Flight& flight : ring_) flight.passed.reset();
   }
 
   // The first that has been under way for so long.

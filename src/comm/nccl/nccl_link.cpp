@@ -88,6 +88,7 @@ void NcclLink::look_now() noexcept {
 }
 
 void NcclLink::leave() noexcept {
+  flights_.end();
   const std::lock_guard lock(mutex_);
   wish_ = Wish::leave;
   changed_.notify_all();

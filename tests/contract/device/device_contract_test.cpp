@@ -152,6 +152,7 @@ TEST_P(DeviceContract, HasWorkDoneWhenAnEventIsReached) {
   device().copy(back.data(), memory.data(), 300'000, CopyKind::device_to_host, *stream);
   stream->record(*event);
   event->synchronize();
+  EXPECT_TRUE(event->is_reached());
   EXPECT_EQ(bytes_of(back, 300'000), bytes_of(source, 300'000));
 }
 

@@ -112,6 +112,26 @@ TEST(CudaDeviceOverFake, CopiesMemoryThatIsNotPinnedAsItIsNow) {
   }
 }
 
+// Who has only asked has not waited for what was before, and the fake complains of who thinks so.
+TEST(CudaDeviceOverFake, TellsWhetherAnEventIsReachedWithoutWaiting) {
+  int num_unreached = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    FakeCuda fake({.seed = seed});
+    const auto device = make_cuda_device(fake, 0, {});
+    const auto stream = device->make_stream("h2d");
+    const auto event = device->make_event();
+    const Slab memory = device->allocate(64);
+    device->fill(memory.data(), 64, std::byte{1}, *stream);
+    stream->record(*event);
+    while (!event->is_reached()) ASSERT_LT(++num_unreached, 10000);
+    fake.host_touches({memory.data(), 64, testing::Touch::reads}, "the test");
+    EXPECT_THAT(fake.complaints(), ::testing::SizeIs(1));
+    event->synchronize();
+    EXPECT_TRUE(event->is_reached());
+  }
+  EXPECT_GT(num_unreached, 10);
+}
+
 TEST(CudaDeviceOverFake, NamesTheCallTheErrorAndTheWork) {
   FakeCuda counted({});
   std::uint64_t calls = 0;
