@@ -41,10 +41,10 @@ TierLimits limits_here(const RunConfig& config, std::optional<std::uint64_t> dev
 
 // On its first GPU, where the run would use it.
 PlannedRun planned_here(RunConfig config) {
-  const DeviceChoice devices = choose_device(config, read_cuda_devices(), config.world);
+  const DeviceChoice devices = choose_device_here(config, config.world);
   if (!devices.warning.empty()) fmt::print(stderr, "warning: {}\n", devices.warning);
   config.device = devices.uses_gpus() ? DeviceKind::gpu : DeviceKind::cpu;
-  RankDevice device = open_rank_device(devices, 0);
+  RankDevice device = open_rank_device(devices, 0, config.world);
   std::optional<std::uint64_t> device_bytes;
   if (devices.uses_gpus()) device_bytes = device_limit(config, {&device, 1});
   const Topology topology = read_topology();

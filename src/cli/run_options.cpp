@@ -70,7 +70,8 @@ void print_plan(const RunConfig& config, const PlannedRun& run) {
   fmt::print("batch    {} x {} tokens x {} micro-batches\n", config.per_device_train_batch_size,
              config.cutoff_len, config.gradient_accumulation_steps);
   if (run.workspace_bytes > 0)
-    fmt::print("gpu      {} for the kernels beside its tier\n", format_bytes(run.workspace_bytes));
+    fmt::print("gpu      {} for kernels{} beside its tier\n", format_bytes(run.workspace_bytes),
+               config.world > 1 ? " and sums over ranks" : "");
   std::size_t ops = 0;
   for (const Schedule& schedule : run.plan.schedules) ops += schedule.ops.size();
   fmt::print("plan     {:016x}, {} ops, tiles of {} elements, verified\n\n",

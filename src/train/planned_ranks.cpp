@@ -6,6 +6,7 @@
 #include "strata/io/store/shard_store.hpp"
 #include "strata/topology/topology.hpp"
 #include "strata/train/forecast.hpp"
+#include "strata/train/gpu_exchange.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
@@ -32,7 +33,7 @@ std::unique_ptr<DriveOwner> own_drives(const RunConfig& config, Purpose purpose,
 }
 
 DeviceChoice choose_devices(const RunConfig& config, Job& job) {
-  DeviceChoice choice = choose_device(config, read_cuda_devices(), job.num_host_ranks());
+  DeviceChoice choice = choose_device_here(config, job.num_host_ranks());
   job.check_alike("device", choice.uses_gpus() ? "GPUs" : "the host");
   return choice;
 }
@@ -43,7 +44,7 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
   const Topology topology = read_topology();
   std::vector<RankDevice> opened;
   for (int thread = 0; thread < std::ssize(job.ranks()); ++thread)
-    opened.push_back(open_rank_device(devices, job.place(thread).host_rank));
+    opened.push_back(open_rank_device(devices, job.place(thread).host_rank, config.world));
   std::optional<std::uint64_t> device_bytes;
   if (devices.uses_gpus()) device_bytes = device_limit(config, opened);
   const TierLimits limits =
@@ -66,8 +67,10 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
 
 void run_planned(Job& job, std::vector<PlannedRun> planned, const SessionOptions& options,
                  const RankWork& work) {
+  GpuExchange exchange(job.ranks(), start_nccl(planned));
   run_ranks(job.ranks(), [&](RankLinks& links) {
     const auto thread = static_cast<std::size_t>(&links - job.ranks().data());
+    exchange.join(links, planned[thread]);
     SessionOptions own = options;
     own.links = &links;
     work(std::move(planned[thread]), own);

@@ -64,6 +64,8 @@ void take_gpu(const RunConfig& config, const Topology& topology, const RankPlace
   run.threads = place_run_threads(config, topology, place, gpu);
   run.device = std::move(gpu.device);
   run.workspace = std::move(gpu.workspace);
+  run.staging = gpu.staging;
+  run.device_sum = std::move(gpu.sum);
   run.workspace_bytes = run.workspace.bytes();
   run.device_text = std::move(gpu.description);
   run.device_kernels = std::move(gpu.kernels);
@@ -209,7 +211,7 @@ PlannedRun declare_without_threads(const RunConfig& config, Purpose purpose,
   PlannedRun run;
   const bool is_on_gpu = config.device == DeviceKind::gpu;
   run.device_kernels = is_on_gpu ? cuda::make_cuda_sizes() : make_cpu_kernels({.num_threads = 1});
-  run.workspace_bytes = is_on_gpu ? cuda::kernels_workspace_bytes : 0;
+  run.workspace_bytes = is_on_gpu ? device_workspace_bytes(config.world) : 0;
   run.host_kernels = make_cpu_kernels({.num_threads = 1});
   make_model(config, run);
   run.program = declare_program(config, purpose, *run.model, variant);
@@ -394,7 +396,7 @@ TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
   limits.device_bytes =
       std::min(limits.device_bytes, config.offload.gpu_limit.value_or(limits.device_bytes));
   if (planned_device(config, machine) == DeviceKind::gpu)
-    limits.device_bytes -= std::min(limits.device_bytes, cuda::kernels_workspace_bytes);
+    limits.device_bytes -= std::min(limits.device_bytes, device_workspace_bytes(config.world));
   if (config.offload.cpu_limit)
     limits.host_bytes = std::min(
         limits.host_bytes, *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks));

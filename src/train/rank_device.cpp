@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/cuda_kernels.hpp"
+#include "kernels/cuda/rank_sum.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/topology/binding.hpp"
@@ -12,15 +13,19 @@
 namespace strata {
 namespace {
 
-// Collectives work in memory that the process can read: none of them carries among GPUs yet.
-constexpr const char* why_gpus_cannot_exchange =
-    "several ranks need collectives among GPUs, which this build does not have";
-
-DeviceChoice refuse_or_stand_in(const RunConfig& config, const std::string& why,
-                                const std::string& advice) {
+DeviceChoice refuse_or_stand_in(const RunConfig& config, const std::string& why) {
   if (config.device == DeviceKind::gpu)
-    throw ConfigError(fmt::format("device: gpu: {}: {}", why, advice));
+    throw ConfigError(fmt::format(
+        "device: gpu: several ranks need NCCL: {}; or set ranks: 1, or device: cpu", why));
   return {{}, fmt::format("the host computes, not the GPUs: {}", why)};
+}
+
+void check_one_each(std::ptrdiff_t gpus, int ranks) {
+  if (gpus >= ranks) return;
+  throw ConfigError(fmt::format(
+      "{} ranks on this host, but {} GPU{} (CUDA_VISIBLE_DEVICES may hide some): run no more ranks "
+      "than GPUs, or set device: cpu",
+      ranks, gpus, gpus == 1 ? "" : "s"));
 }
 
 std::string describe(const CudaDeviceFacts& facts, std::uint64_t free_bytes) {
@@ -42,7 +47,7 @@ CudaDeviceOptions near(int node) {
 }  // namespace
 
 DeviceChoice choose_device(const RunConfig& config, const CudaInventory& inventory,
-                           int num_host_ranks) {
+                           const NcclFacts& nccl, int num_host_ranks) {
   if (config.device == DeviceKind::cpu || config.kernels == KernelsKind::ref) return {};
   const auto& found = inventory.devices;
   if (found.empty()) {
@@ -52,14 +57,15 @@ DeviceChoice choose_device(const RunConfig& config, const CudaInventory& invento
         "host",
         inventory.failure));
   }
-  if (config.world > 1)
-    return refuse_or_stand_in(config, why_gpus_cannot_exchange, "set ranks: 1, or device: cpu");
-  if (std::ssize(found) < num_host_ranks)
-    throw ConfigError(fmt::format(
-        "{} ranks on this host, but {} GPU{} (CUDA_VISIBLE_DEVICES may hide some): run as many "
-        "ranks as GPUs, or set device: cpu",
-        num_host_ranks, found.size(), found.size() == 1 ? "" : "s"));
+  check_one_each(std::ssize(found), num_host_ranks);
+  if (config.world > 1 && !nccl.failure.empty()) return refuse_or_stand_in(config, nccl.failure);
   return {{found.begin(), found.begin() + num_host_ranks}, ""};
+}
+
+DeviceChoice choose_device_here(const RunConfig& config, int num_host_ranks) {
+  const CudaInventory inventory = read_cuda_devices();
+  const bool exchanges = config.world > 1 && !inventory.devices.empty();
+  return choose_device(config, inventory, exchanges ? read_nccl() : NcclFacts{}, num_host_ranks);
 }
 
 DeviceKind planned_device(const RunConfig& config, const MachineProfile& machine) {
@@ -68,16 +74,23 @@ DeviceKind planned_device(const RunConfig& config, const MachineProfile& machine
   return machine.accelerator.name == host_accelerator_name ? DeviceKind::cpu : DeviceKind::gpu;
 }
 
-RankDevice open_rank_device(const DeviceChoice& choice, int host_rank) {
+std::uint64_t device_workspace_bytes(int world) {
+  return cuda::kernels_workspace_bytes + (world > 1 ? nccl_staging_bytes : 0);
+}
+
+RankDevice open_rank_device(const DeviceChoice& choice, int host_rank, int world) {
   RankDevice opened;
   if (!choice.uses_gpus()) return opened;
   const CudaDeviceFacts& facts = choice.gpus.at(static_cast<std::size_t>(host_rank));
   opened.device = make_cuda_device(facts.ordinal, near(facts.numa_node));
   opened.description = describe(facts, opened.device->free_bytes());
-  opened.workspace = opened.device->allocate(cuda::kernels_workspace_bytes);
+  opened.workspace = opened.device->allocate(device_workspace_bytes(world));
+  const std::span all(opened.workspace.data(), opened.workspace.bytes());
+  opened.staging = all.subspan(cuda::kernels_workspace_bytes);
   opened.device->use_on_this_thread();
   opened.kernels =
-      cuda::make_cuda_kernels({facts.ordinal, {opened.workspace.data(), opened.workspace.bytes()}});
+      cuda::make_cuda_kernels({facts.ordinal, all.first(cuda::kernels_workspace_bytes)});
+  if (world > 1) opened.sum = cuda::make_rank_sum(facts.ordinal);
   for (const CudaDeviceFacts& gpu : choice.gpus) opened.near_nodes.push_back(gpu.numa_node);
   return opened;
 }
@@ -93,10 +106,11 @@ std::uint64_t device_limit(const RunConfig& config, std::span<const RankDevice> 
     least = std::min(least, free - device_reserve_bytes(free));
   }
   if (!config.offload.gpu_limit) return least;
-  const std::uint64_t limit = *config.offload.gpu_limit, workspace = cuda::kernels_workspace_bytes;
+  const std::uint64_t limit = *config.offload.gpu_limit,
+                      workspace = device_workspace_bytes(config.world);
   if (limit > workspace) return limit - workspace;
   throw ConfigError(fmt::format(
-      "offload.gpu_limit: {} leaves nothing: the kernels on a GPU work in {} of its memory",
+      "offload.gpu_limit: {} leaves nothing: kernels and sums over ranks work in {} of a GPU's",
       format_bytes(limit), format_bytes(workspace)));
 }
 

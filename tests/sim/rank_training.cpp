@@ -6,6 +6,7 @@
 
 #include "strata/core/error.hpp"
 #include "strata/topology/topology.hpp"
+#include "strata/train/gpu_exchange.hpp"
 #include "strata/train/ranks.hpp"
 
 namespace strata::testing {
@@ -13,9 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-PlannedRun plan_with(const RunConfig& config, int rank, const TierLimits& limits) {
+PlannedRun plan_with(const RunConfig& config, int rank, const TierLimits& limits,
+                     RankDevice device = {}) {
   const RankPlace place{rank, config.world, rank, config.world};
-  return plan_run(config, Purpose::train, read_topology(), place, limits);
+  return plan_run(config, Purpose::train, read_topology(), place, limits, std::move(device));
 }
 
 TierLimits limits_of(const RunConfig& config) {
@@ -43,7 +45,8 @@ class RanksRun {
 
   RanksOutcome train() {
     std::vector<RankLinks> links = make_local_ranks(config_.world);
-    run_ranks(links, [this](RankLinks& rank) { train_rank(rank); });
+    GpuExchange exchange(links, options_.make_nccl ? options_.make_nccl() : nullptr);
+    run_ranks(links, [&](RankLinks& rank) { train_rank(rank, exchange); });
     Outcome& outcome = result_.outcome;
     outcome = logged_outcome(config_.output_dir);
     outcome.weights = read_bytes(exported() / "model.safetensors");
@@ -66,10 +69,13 @@ class RanksRun {
     return std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
   }
 
-  void train_rank(RankLinks& links) {
+  void train_rank(RankLinks& links, GpuExchange& exchange) {
     const int rank = links.control->rank();
     const RankSetup setup = this->setup(rank);
-    Session session(setup.config, plan_with(config_, rank, limits_),
+    PlannedRun planned = plan_with(
+        config_, rank, limits_, options_.open_device ? options_.open_device(rank) : RankDevice{});
+    exchange.join(links, planned);
+    Session session(setup.config, std::move(planned),
                     {setup.executor, make_engine_, setup.make_device, &links});
     const auto progress = this->progress(rank);
     Trainer trainer(setup.config, session, progress.get());

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/tiny_training.hpp"
+#include "strata/comm/nccl.hpp"
 
 namespace strata::testing {
 
@@ -27,6 +29,9 @@ struct RanksOptions {
   ExecutorOptions executor = {};
   EngineFactory make_engine = make_offload_engine;  // called once at most
   std::function<void(RankSetup&)> change = {};      // on the rank's thread
+  // Where ranks have GPUs: each its own, and what carries between them.
+  std::function<RankDevice(int rank)> open_device = {};
+  std::function<std::unique_ptr<NcclJob>()> make_nccl = {};
 };
 
 // What one rank knows at its end.

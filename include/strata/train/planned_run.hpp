@@ -39,10 +39,12 @@ enum class Purpose : std::uint8_t { train, evaluate };
 struct PlannedRun {
   // Before the kernels, whose threads call it. Null: kernels that have none, or no core is known.
   std::unique_ptr<RunThreads> threads;
-  // The GPU that computes, and what its kernels work in. Null: the host stands in for one, or the
-  // run is known by numbers alone.
-  std::unique_ptr<Device> device;
+  // The GPU that computes, and its workspace, as RankDevice has them. Null: the host stands in for
+  // one, or the run is known by numbers alone.
+  std::shared_ptr<Device> device;
   Slab workspace;
+  std::span<std::byte> staging;
+  DeviceSum device_sum;
   std::string device_text;            // for the log; empty: no GPU
   std::uint64_t workspace_bytes = 0;  // of the GPU, beside the plan's tier
   std::unique_ptr<Kernels> device_kernels, host_kernels;

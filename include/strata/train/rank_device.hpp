@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/comm/nccl.hpp"
 #include "strata/device/cuda_devices.hpp"
 #include "strata/device/device.hpp"
 #include "strata/kernels/kernels.hpp"
@@ -23,23 +24,31 @@ struct DeviceChoice {
   bool uses_gpus() const { return !gpus.empty(); }
 };
 // For `num_host_ranks` of config.world ranks. Throws ConfigError when the config asks for GPUs that
-// are not there, or there are fewer than ranks.
+// are not there, or cannot exchange what several ranks hold; and where there are fewer than ranks.
 DeviceChoice choose_device(const RunConfig& config, const CudaInventory& inventory,
-                           int num_host_ranks);
+                           const NcclFacts& nccl, int num_host_ranks);
+// Of this machine.
+DeviceChoice choose_device_here(const RunConfig& config, int num_host_ranks);
 // Of a machine known by its numbers: gpu or cpu.
 DeviceKind planned_device(const RunConfig& config, const MachineProfile& machine);
 
-// One rank's GPU, and what its kernels work in. Without a device the host stands in for one. Given
-// back in the order kernels, workspace, device.
+// Of each GPU's memory, beside the plan's tier: what its kernels work in and, for several ranks,
+// what sums over them are staged in.
+std::uint64_t device_workspace_bytes(int world);
+
+// One rank's GPU and its workspace. Without a device the host stands in for one. Given back in the
+// order kernels, workspace, device; what carries between ranks may hold the device for longer.
 struct RankDevice {
-  std::unique_ptr<Device> device;
-  Slab workspace;  // of the device's memory
+  std::shared_ptr<Device> device;
+  Slab workspace;
+  std::span<std::byte> staging;  // of the workspace; empty: one rank
   std::unique_ptr<Kernels> kernels;
+  DeviceSum sum;                // over ranks; empty: one rank
   std::string description;      // "NVIDIA H200, GPU 0, 138.9 GiB free, near NUMA node 0"
   std::vector<int> near_nodes;  // the NUMA node near the GPU of each rank of this host; -1: unknown
 };
 // Takes the GPU: its context, and its workspace. Nothing where the host stands in.
-RankDevice open_rank_device(const DeviceChoice& choice, int host_rank);
+RankDevice open_rank_device(const DeviceChoice& choice, int host_rank, int world);
 
 // What a tier on these GPUs may be, on the one that gives the least: offload.gpu_limit without the
 // workspace, or what is free but for device_reserve_bytes(). Throws ConfigError when the limit

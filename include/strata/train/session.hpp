@@ -109,9 +109,9 @@ class Session {
   }
   // What serves files beside the tiers: the engine of the NVMe tier, if there is one.
   IoEngine& engine();
-  // Mean loss over one pass of `batches`, all ranks' together. Before each micro-batch all ranks ask
-  // whether it stops there, which they answer alike: then there are no tokens. Empty: it does not.
-  // Drains the executor.
+  // Mean loss over one pass of `batches`, all ranks' together. Before each micro-batch all ranks
+  // ask whether it stops there, which they answer alike: then there are no tokens. Empty: it does
+  // not. Drains the executor.
   Evaluation evaluate(const Batches& batches, const std::function<bool()>& stops = {});
   // Throws what export_to would throw before it writes: the target exists, or the space does not
   // suffice.

@@ -5,7 +5,7 @@
 
 #include "contract/runtime/training_device.hpp"
 #include "fake_cuda/fake_cuda.hpp"
-#include "fake_cuda/streamed_toy.hpp"
+#include "fake_cuda/streamed_kernels.hpp"
 #include "src/device/cuda/cuda_device.hpp"
 
 namespace strata::testing {

@@ -8,7 +8,7 @@
 
 #include "contract/kernels/kernels_harness.hpp"
 #include "fake_cuda/fake_cuda.hpp"
-#include "fake_cuda/streamed_toy.hpp"
+#include "fake_cuda/streamed_kernels.hpp"
 #include "src/device/cuda/cuda_device.hpp"
 #include "strata/core/error.hpp"
 

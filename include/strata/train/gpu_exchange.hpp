@@ -1,0 +1,42 @@
+#pragma once
+// NCCL between the GPUs of a run's ranks that live in this process. Without GPUs, or for one rank,
+// there is none, and values go as the job's links carry them.
+//
+// Outlives the ranks' sessions. Thread contract: made and destroyed by the thread that runs the
+// ranks; join() by each rank's own.
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "strata/comm/nccl.hpp"
+#include "strata/train/planned_run.hpp"
+
+namespace strata {
+
+// Null where the run needs none. Throws ConfigError where NCCL is missing.
+std::unique_ptr<NcclJob> start_nccl(std::span<const PlannedRun> planned);
+
+class GpuExchange {
+ public:
+  // `ranks` outlive this.
+  GpuExchange(std::span<RankLinks> ranks, std::unique_ptr<NcclJob> nccl)
+      : ranks_(ranks), nccl_(std::move(nccl)) {}
+  // Ends the data lines of ranks that have joined, then NCCL, then their devices.
+  ~GpuExchange();
+  GpuExchange(const GpuExchange&) = delete;
+  GpuExchange& operator=(const GpuExchange&) = delete;
+
+  // From now on the GPUs exchange what goes over `links.data`. All ranks call it, before their
+  // sessions. What fails here fails the job.
+  void join(RankLinks& links, PlannedRun& run);
+
+ private:
+  const std::span<RankLinks> ranks_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Device>> devices_;  // guarded by mutex_ while ranks join
+  std::unique_ptr<NcclJob> nccl_;
+};
+
+}  // namespace strata
