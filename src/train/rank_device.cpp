@@ -16,11 +16,19 @@ namespace {
 constexpr const char* why_gpus_cannot_exchange =
     "several ranks need collectives among GPUs, which this build does not have";
 
-DeviceChoice refuse_or_stand_in(const RunConfig& config, const std::string& why,
-                                const std::string& advice) {
+DeviceChoice refuse_or_stand_in(const RunConfig& config) {
   if (config.device == DeviceKind::gpu)
-    throw ConfigError(fmt::format("device: gpu: {}: {}", why, advice));
-  return {{}, fmt::format("the host computes, not the GPUs: {}", why)};
+    throw ConfigError(
+        fmt::format("device: gpu: {}: set ranks: 1, or device: cpu", why_gpus_cannot_exchange));
+  return {{}, fmt::format("the host computes, not the GPUs: {}", why_gpus_cannot_exchange)};
+}
+
+void check_one_each(std::ptrdiff_t gpus, int ranks) {
+  if (gpus >= ranks) return;
+  throw ConfigError(fmt::format(
+      "{} ranks on this host, but {} GPU{} (CUDA_VISIBLE_DEVICES may hide some): run no more ranks "
+      "than GPUs, or set device: cpu",
+      ranks, gpus, gpus == 1 ? "" : "s"));
 }
 
 std::string describe(const CudaDeviceFacts& facts, std::uint64_t free_bytes) {
@@ -52,13 +60,9 @@ DeviceChoice choose_device(const RunConfig& config, const CudaInventory& invento
         "host",
         inventory.failure));
   }
-  if (config.world > 1)
-    return refuse_or_stand_in(config, why_gpus_cannot_exchange, "set ranks: 1, or device: cpu");
-  if (std::ssize(found) < num_host_ranks)
-    throw ConfigError(fmt::format(
-        "{} ranks on this host, but {} GPU{} (CUDA_VISIBLE_DEVICES may hide some): run as many "
-        "ranks as GPUs, or set device: cpu",
-        num_host_ranks, found.size(), found.size() == 1 ? "" : "s"));
+  if (config.world == 1 || config.device == DeviceKind::gpu)
+    check_one_each(std::ssize(found), num_host_ranks);
+  if (config.world > 1) return refuse_or_stand_in(config);
   return {{found.begin(), found.begin() + num_host_ranks}, ""};
 }
 

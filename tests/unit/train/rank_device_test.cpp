@@ -73,6 +73,12 @@ TEST(DeviceChoice, RefusesAGpuOnAMachineThatHasNone) {
               ThrowsMessage<ConfigError>(HasSubstr(here.failure)));
 }
 
+TEST(DeviceChoice, RefusesMoreRanksThanGpusWithBothNumbers) {
+  EXPECT_THAT(
+      [] { choose_device(with_device(DeviceKind::gpu, 4), machine_with(2), 4); },
+      ThrowsMessage<ConfigError>(AllOf(HasSubstr("4 ranks on this host"), HasSubstr("2 GPUs"))));
+}
+
 TEST(DeviceChoice, RefusesSeveralRanksWhileNothingCarriesAmongGpus) {
   EXPECT_THAT([] { choose_device(with_device(DeviceKind::gpu, 2), machine_with(2), 2); },
               ThrowsMessage<ConfigError>(HasSubstr("collectives among GPUs")));
