@@ -8,22 +8,6 @@
 #include "strata/topology/binding.hpp"
 
 namespace strata {
-namespace {
-
-constexpr std::uint64_t workspace_bytes = 32 * MiB;  // what cuBLASLt makes use of on Hopper
-
-// A refusal only means that the system places the memory.
-CudaDeviceOptions near(const CudaDeviceFacts& gpu) {
-  CudaDeviceOptions options;
-  if (gpu.numa_node >= 0)
-    options.place_pinned = [node = gpu.numa_node](std::span<std::byte> memory) {
-      place_memory_on_node(memory, node);
-    };
-  return options;
-}
-
-}  // namespace
-
 CudaDeviceFacts gpu_facts(const CudaInventory& inventory, int ordinal) {
   if (inventory.devices.empty())
     throw ConfigError(fmt::format("there is no GPU to measure: {}", inventory.failure));
@@ -36,9 +20,10 @@ CudaDeviceFacts gpu_facts(const CudaInventory& inventory, int ordinal) {
 }
 
 BenchAccelerator open_gpu(const CudaDeviceFacts& gpu) {
-  std::unique_ptr<Device> device = make_cuda_device(gpu.ordinal, near(gpu));
+  std::unique_ptr<Device> device =
+      make_cuda_device(gpu.ordinal, {.peers = {}, .place_pinned = placer_on_node(gpu.numa_node)});
   device->use_on_this_thread();
-  Slab workspace = device->allocate(workspace_bytes);
+  Slab workspace = device->allocate(cuda::kernels_workspace_bytes);
   auto kernels = cuda::make_cuda_kernels(
       {.ordinal = gpu.ordinal, .workspace = {workspace.data(), workspace.bytes()}});
   return {std::move(device), std::move(workspace), std::move(kernels)};

@@ -26,4 +26,9 @@ std::string place_memory_on_node(std::span<std::byte> memory, int node) {
   }
 }
 
+std::function<void(std::span<std::byte>)> placer_on_node(int node) {
+  if (node < 0) return {};
+  return [node](std::span<std::byte> memory) { place_memory_on_node(memory, node); };
+}
+
 }  // namespace strata

@@ -34,16 +34,6 @@ std::string describe(const CudaDeviceFacts& facts, std::uint64_t free_bytes) {
       facts.numa_node < 0 ? "" : fmt::format(", near NUMA node {}", facts.numa_node));
 }
 
-// Where a container refuses that, memory lies where the system puts it: slower, and no failure.
-CudaDeviceOptions near(int node) {
-  CudaDeviceOptions options;
-  if (node >= 0)
-    options.place_pinned = [node](std::span<std::byte> memory) {
-      place_memory_on_node(memory, node);
-    };
-  return options;
-}
-
 }  // namespace
 
 DeviceChoice choose_device(const RunConfig& config, const CudaInventory& inventory,
@@ -82,7 +72,8 @@ RankDevice open_rank_device(const DeviceChoice& choice, int host_rank, int world
   RankDevice opened;
   if (!choice.uses_gpus()) return opened;
   const CudaDeviceFacts& facts = choice.gpus.at(static_cast<std::size_t>(host_rank));
-  opened.device = make_cuda_device(facts.ordinal, near(facts.numa_node));
+  opened.device = make_cuda_device(facts.ordinal,
+                                   {.peers = {}, .place_pinned = placer_on_node(facts.numa_node)});
   opened.description = describe(facts, opened.device->free_bytes());
   opened.workspace = opened.device->allocate(device_workspace_bytes(world));
   const std::span all(opened.workspace.data(), opened.workspace.bytes());

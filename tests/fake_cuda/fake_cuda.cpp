@@ -30,8 +30,7 @@ void FakeCuda::launch(CudaStreamHandle stream, const std::string& what,
   if (own == nullptr) return;
   if (FakeTimeline::device_of(*own) != current_device())
     complaints_.add(what + " is launched on a stream of another device than the thread's");
-  for (const FakeAccess& access : accesses)
-    fits(CudaPointer::device, access.begin, access.bytes, what);
+  for (const FakeAccess& access : accesses) fits_kernel(access, what);
   issue(*own, what, accesses, std::move(work));
 }
 
@@ -40,12 +39,10 @@ void FakeCuda::launch_joint(CudaStreamHandle stream, const std::string& what,
   const std::lock_guard lock(mutex_);
   Stream* const own = find(stream);
   if (own == nullptr) return;
-  for (const FakeAccess& access : accesses)
-    if (memory_[0].kind_of(access.begin, access.bytes) != CudaPointer::pinned)
-      fits(CudaPointer::device, access.begin, access.bytes, what);
+  for (const FakeAccess& access : accesses) fits_kernel(access, what);
   timeline_.issue(*own, what, accesses, [] {});
-  timeline_.issue_gated(*own, work.may_begin, work.begin);
-  timeline_.issue_gated(*own, work.may_end, work.end);
+  timeline_.issue_gated(*own, work.may_begin, with_open(accesses, work.begin));
+  timeline_.issue_gated(*own, work.may_end, with_open(accesses, work.end));
   issued_.notify_all();
 }
 
@@ -397,16 +394,26 @@ FakeMemory& FakeCuda::memory_of(int device) {
 // Work runs under the lock: one at a time.
 void FakeCuda::issue(Stream& stream, const std::string& what,
                      const std::vector<FakeAccess>& accesses, std::function<void()> work) {
-  if (options_.host_touch == HostTouch::faults) {
-    work = [this, accesses, work = std::move(work)] {
-      for (auto& [device, memory] : memory_)
-        for (const FakeAccess& access : accesses) memory.open(access.begin, access.bytes);
-      work();
-      for (auto& [device, memory] : memory_)
-        for (const FakeAccess& access : accesses) memory.close(access.begin, access.bytes);
-    };
-  }
-  timeline_.issue(stream, what, accesses, std::move(work));
+  timeline_.issue(stream, what, accesses, with_open(accesses, std::move(work)));
+}
+
+// Work runs under the lock, one at a time.
+std::function<void()> FakeCuda::with_open(const std::vector<FakeAccess>& accesses,
+                                          std::function<void()> work) {
+  if (options_.host_touch == HostTouch::allowed) return work;
+  return [this, accesses, work = std::move(work)] {
+    for (auto& [device, memory] : memory_)
+      for (const FakeAccess& access : accesses) memory.open(access.begin, access.bytes);
+    work();
+    for (auto& [device, memory] : memory_)
+      for (const FakeAccess& access : accesses) memory.close(access.begin, access.bytes);
+  };
+}
+
+// Kernels also reach pinned memory, slowly.
+void FakeCuda::fits_kernel(const FakeAccess& access, const std::string& what) {
+  if (memory_of(0).kind_of(access.begin, access.bytes) != CudaPointer::pinned)
+    fits(CudaPointer::device, access.begin, access.bytes, what);
 }
 
 bool FakeCuda::fails() {

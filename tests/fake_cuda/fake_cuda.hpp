@@ -115,6 +115,9 @@ class FakeCuda final : public CudaApi {
   FakeMemory& memory_of(int device);
   void issue(Stream& stream, const std::string& what, const std::vector<FakeAccess>& accesses,
              std::function<void()> work);
+  std::function<void()> with_open(const std::vector<FakeAccess>& accesses,
+                                  std::function<void()> work);
+  void fits_kernel(const FakeAccess& access, const std::string& what);
   bool fails();  // counts a call, and lets others go on now and then
   int current_device() const;
   Stream* find(CudaStreamHandle stream);

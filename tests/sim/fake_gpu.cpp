@@ -55,11 +55,11 @@ RankDevice FakeGpu::open() {
   return rank;
 }
 
-PlannedRun FakeGpu::plan(const RunConfig& config, const Topology& topology) {
+PlannedRun FakeGpu::plan(const RunConfig& config, const Topology& topology, Purpose purpose) {
   RankDevice rank = open();
   const TierLimits limits =
-      rank_limits(config, Purpose::train, topology, 1, device_limit(config, {&rank, 1}));
-  return plan_run(config, Purpose::train, topology, {}, limits, std::move(rank));
+      rank_limits(config, purpose, topology, 1, device_limit(config, {&rank, 1}));
+  return plan_run(config, purpose, topology, {}, limits, std::move(rank));
 }
 
 ExecutorOptions FakeGpu::watched(ExecutorOptions options) {

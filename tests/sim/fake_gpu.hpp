@@ -28,8 +28,11 @@ class FakeGpu {
   // What open_rank_device() gives on a machine with GPUs.
   RankDevice open();
   // Plans a run of one rank on this machine and this GPU.
-  PlannedRun plan(const RunConfig& config) { return plan(config, read_topology()); }
-  PlannedRun plan(const RunConfig& config, const Topology& topology);
+  PlannedRun plan(const RunConfig& config, Purpose purpose = Purpose::train) {
+    return plan(config, read_topology(), purpose);
+  }
+  PlannedRun plan(const RunConfig& config, const Topology& topology,
+                  Purpose purpose = Purpose::train);
   // With a watch on the host's ops, for a session with a device of open().
   ExecutorOptions watched(ExecutorOptions options = {});
 

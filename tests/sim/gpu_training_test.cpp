@@ -145,6 +145,19 @@ TEST(GpuTraining, ExportsItsMasters) {
   }
 }
 
+TEST(GpuEvaluation, HasTheLossOfTheHosts) {
+  RunConfig config = short_config();
+  place_state(config, {0.5, 0.5, 0});
+  FakeGpu gpu;
+  Session here(config, plan_run(config, Purpose::evaluate));
+  Session there(config, gpu.plan(config, Purpose::evaluate), {gpu.watched()});
+  const Evaluation expected = here.evaluate(*held_out_batches(config));
+  const Evaluation got = there.evaluate(*held_out_batches(config));
+  EXPECT_GT(expected.tokens, 0);
+  EXPECT_EQ(got.tokens, expected.tokens);
+  EXPECT_EQ(got.loss, expected.loss);
+}
+
 // What a run gives back when a call of the GPU fails, from its start to its end.
 TEST(GpuTraining, EndsWithOneErrorWhicheverCallFailsAndGivesAllBack) {
   RunConfig config = short_config();

@@ -5,6 +5,7 @@
 // but for bind_current_thread() and place_memory_on_node().
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,5 +60,8 @@ std::string bind_current_thread(std::span<const int> cores);
 // Through hwloc. Pages that nobody has touched yet come from the NUMA node with this id while it
 // has any, then from others. Returns why that was refused; empty: done.
 std::string place_memory_on_node(std::span<std::byte> memory, int node);
+// The same where a refusal is no failure: memory then lies where the system puts it. Empty for a
+// node that is not known (-1).
+std::function<void(std::span<std::byte>)> placer_on_node(int node);
 
 }  // namespace strata

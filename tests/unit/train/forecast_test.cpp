@@ -236,7 +236,7 @@ TEST(Improvements, NameWhatElseAChangeTakesToFit) {
     scenario.choice.policy.fractions[static_cast<std::size_t>(role)] = {0.5, 0.5, 0};
   const PlannedRun full = plan_run(scenario.config, run_limits(scenario.config, machine),
                                    scenario.choice, Proof::trusted);
-  scenario.config.offload.gpu_limit = full.plan.tier_bytes[0] + 100'000;
+  scenario.config.offload.gpu_limit = full.plan.tier_bytes[0] + full.workspace_bytes + 100'000;
   bool is_repaired = false;
   for (const auto& [neighbour, gain] :
        improvements(scenario, forecast(scenario, machine), machine, 20)) {

@@ -37,9 +37,13 @@ RunConfig with_device(DeviceKind kind, int world = 1) {
   return config;
 }
 
+DeviceChoice choose(const RunConfig& config, const CudaInventory& inventory, int num_host_ranks) {
+  return choose_device(config, inventory, {}, num_host_ranks);
+}
+
 TEST(DeviceChoice, IsAGpuForEachRankWhereThereAreSome) {
   for (const DeviceKind kind : {DeviceKind::automatic, DeviceKind::gpu}) {
-    const DeviceChoice choice = choose_device(with_device(kind), machine_with(2), 1);
+    const DeviceChoice choice = choose(with_device(kind), machine_with(2), 1);
     ASSERT_EQ(choice.gpus.size(), 1u);
     EXPECT_EQ(choice.gpus[0].ordinal, 0);
     EXPECT_EQ(choice.warning, "");
@@ -47,20 +51,20 @@ TEST(DeviceChoice, IsAGpuForEachRankWhereThereAreSome) {
 }
 
 TEST(DeviceChoice, IsTheHostWithoutAWordWhereThereIsNoGpu) {
-  const DeviceChoice choice = choose_device(with_device(DeviceKind::automatic), machine_with(0), 1);
+  const DeviceChoice choice = choose(with_device(DeviceKind::automatic), machine_with(0), 1);
   EXPECT_FALSE(choice.uses_gpus());
   EXPECT_EQ(choice.warning, "");
 }
 
 TEST(DeviceChoice, IsTheHostWhereTheConfigSaysSo) {
-  EXPECT_FALSE(choose_device(with_device(DeviceKind::cpu), machine_with(2), 1).uses_gpus());
+  EXPECT_FALSE(choose(with_device(DeviceKind::cpu), machine_with(2), 1).uses_gpus());
   RunConfig reference = with_device(DeviceKind::automatic);
   reference.kernels = KernelsKind::ref;
-  EXPECT_FALSE(choose_device(reference, machine_with(2), 1).uses_gpus());
+  EXPECT_FALSE(choose(reference, machine_with(2), 1).uses_gpus());
 }
 
 TEST(DeviceChoice, RefusesAGpuThatIsNotThereAndSaysWhy) {
-  EXPECT_THAT([] { choose_device(with_device(DeviceKind::gpu), machine_with(0), 1); },
+  EXPECT_THAT([] { choose(with_device(DeviceKind::gpu), machine_with(0), 1); },
               ThrowsMessage<ConfigError>(
                   AllOf(HasSubstr("no driver is loaded"), HasSubstr("device: cpu"))));
 }
@@ -69,21 +73,77 @@ TEST(DeviceChoice, RefusesAGpuOnAMachineThatHasNone) {
   const CudaInventory here = read_cuda_devices();
   if (!here.devices.empty()) GTEST_SKIP() << "this machine has a GPU";
   EXPECT_NE(here.failure, "");
-  EXPECT_THAT([&] { choose_device(with_device(DeviceKind::gpu), here, 1); },
+  EXPECT_THAT([&] { choose(with_device(DeviceKind::gpu), here, 1); },
               ThrowsMessage<ConfigError>(HasSubstr(here.failure)));
 }
 
-TEST(DeviceChoice, RefusesSeveralRanksWhileNothingCarriesAmongGpus) {
-  EXPECT_THAT([] { choose_device(with_device(DeviceKind::gpu, 2), machine_with(2), 2); },
-              ThrowsMessage<ConfigError>(HasSubstr("collectives among GPUs")));
+TEST(DeviceChoice, IsAGpuForEachRankWhereThereAreSome) {
+  for (const DeviceKind kind : {DeviceKind::automatic, DeviceKind::gpu}) {
+    const DeviceChoice choice = choose(with_device(kind), machine_with(2), 1);
+    ASSERT_EQ(choice.gpus.size(), 1u);
+    EXPECT_EQ(choice.gpus[0].ordinal, 0);
+    EXPECT_EQ(choice.warning, "");
+  }
+}
+
+TEST(DeviceChoice, IsTheHostWithoutAWordWhereThereIsNoGpu) {
+  const DeviceChoice choice = choose(with_device(DeviceKind::automatic), machine_with(0), 1);
+  EXPECT_FALSE(choice.uses_gpus());
+  EXPECT_EQ(choice.warning, "");
+}
+
+TEST(DeviceChoice, IsTheHostWhereTheConfigSaysSo) {
+  EXPECT_FALSE(choose(with_device(DeviceKind::cpu), machine_with(2), 1).uses_gpus());
+  RunConfig reference = with_device(DeviceKind::automatic);
+  reference.kernels = KernelsKind::ref;
+  EXPECT_FALSE(choose(reference, machine_with(2), 1).uses_gpus());
+}
+
+TEST(DeviceChoice, RefusesAGpuThatIsNotThereAndSaysWhy) {
+  EXPECT_THAT([] { choose(with_device(DeviceKind::gpu), machine_with(0), 1); },
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("no driver is loaded"), HasSubstr("device: cpu"))));
+}
+
+TEST(DeviceChoice, RefusesAGpuOnAMachineThatHasNone) {
+  const CudaInventory here = read_cuda_devices();
+  if (!here.devices.empty()) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_NE(here.failure, "");
+  EXPECT_THAT([&] { choose(with_device(DeviceKind::gpu), here, 1); },
+              ThrowsMessage<ConfigError>(HasSubstr(here.failure)));
+}
+
+TEST(DeviceChoice, RefusesMoreRanksThanGpusWithBothNumbers) {
+  EXPECT_THAT(
+      [] { choose_device(with_device(DeviceKind::gpu, 4), machine_with(2), 4); },
+      ThrowsMessage<ConfigError>(AllOf(HasSubstr("4 ranks on this host"), HasSubstr("2 GPUs"))));
+}
+
+TEST(DeviceChoice, IsAGpuForEachOfSeveralRanks) {
+  const DeviceChoice choice = choose(with_device(DeviceKind::automatic, 2), machine_with(3), 2);
+  EXPECT_EQ(choice.gpus.size(), 2u);
+  EXPECT_EQ(choice.warning, "");
+}
+
+TEST(DeviceChoice, NeedsNcclForSeveralRanks) {
+  const NcclFacts none{.failure = "libnccl.so.2 was not found"};
+  EXPECT_THAT([&] { choose_device(with_device(DeviceKind::gpu, 2), machine_with(2), none, 2); },
+              ThrowsMessage<ConfigError>(HasSubstr("libnccl.so.2 was not found")));
   const DeviceChoice choice =
-      choose_device(with_device(DeviceKind::automatic, 2), machine_with(2), 2);
+      choose_device(with_device(DeviceKind::automatic, 2), machine_with(2), none, 2);
   EXPECT_FALSE(choice.uses_gpus());
   EXPECT_THAT(choice.warning, HasSubstr("the host computes"));
 }
 
+TEST(DeviceChoice, RefusesMoreRanksThanGpusWithBothNumbers) {
+  for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::automatic})
+    EXPECT_THAT(
+        [kind] { choose(with_device(kind, 4), machine_with(2), 4); },
+        ThrowsMessage<ConfigError>(AllOf(HasSubstr("4 ranks on this host"), HasSubstr("2 GPUs"))));
+}
+
 TEST(RankDevice, IsNothingWhereTheHostStandsIn) {
-  const RankDevice rank = open_rank_device({}, 0);
+  const RankDevice rank = open_rank_device({}, 0, 1);
   EXPECT_EQ(rank.device, nullptr);
   EXPECT_EQ(rank.kernels, nullptr);
   EXPECT_EQ(rank.workspace.bytes(), 0u);
@@ -101,10 +161,13 @@ TEST(DeviceLimit, IsWhatIsFreeOnTheFullestGpuButForAReserve) {
   EXPECT_EQ(limit_of({}, 8 * GiB), 8 * GiB - 512 * MiB);
 }
 
-TEST(DeviceLimit, IsTheConfigsWithoutTheKernelsWorkspace) {
+TEST(DeviceLimit, IsTheConfigsWithoutTheWorkspace) {
   RunConfig config;
   config.offload.gpu_limit = GiB;
   EXPECT_EQ(limit_of(config, 80 * GiB), GiB - 32 * MiB);
+  config.world = 2;
+  EXPECT_EQ(limit_of(config, 80 * GiB), GiB - 96 * MiB);
+  config.world = 1;
   config.offload.gpu_limit = MiB;
   EXPECT_THAT([&] { limit_of(config, 80 * GiB); },
               ThrowsMessage<ConfigError>(HasSubstr("offload.gpu_limit")));
