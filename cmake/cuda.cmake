@@ -2,9 +2,9 @@
 # Without one, with -DSTRATA_CUDA=OFF and under sanitizers the build has src/device/cuda_absent.cpp instead. The runtime
 # is linked statically and finds the driver when it is first used, so the program starts where there is none.
 set(STRATA_HAS_CUDA OFF)
+set(STRATA_NCCL_UNUSED "/src/comm/nccl/runtime/")
 set(STRATA_CUDA_UNUSED "/src/device/cuda/runtime/")
 set(STRATA_CUDA_RUNTIME)
-set(STRATA_NCCL_UNUSED "/src/comm/nccl/runtime/")
 set(STRATA_CUDA_KERNELS)
 set(STRATA_CUDA_LIBRARIES)
 if(NOT STRATA_CUDA OR STRATA_FUZZ OR STRATA_SANITIZE)

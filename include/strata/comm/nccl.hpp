@@ -61,7 +61,8 @@ class NcclJob {
   // ranks together. Views then lie in memory of `device`, and collectives complete on its streams:
   // who waits for one calls confirm() before it takes what came. What fails here fails the job.
   //
-  // This job, the device and what is behind the links outlive the rank's communicator.
+  // This job, the device and what is behind the links outlive the rank's communicator: so links.data
+  // is given up before they are.
   virtual void join(RankLinks& links, Device& device, const NcclRankOptions& options) = 0;
 };
 
