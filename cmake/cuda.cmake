@@ -3,9 +3,9 @@
 # kernels/cuda_absent instead. The runtime is linked statically and finds the driver when it is first used, so the
 # program starts where there is none.
 set(STRATA_HAS_CUDA OFF)
+set(STRATA_NCCL_UNUSED "/src/comm/nccl/runtime/")
 set(STRATA_CUDA_UNUSED "/src/device/cuda/runtime/")
 set(STRATA_CUDA_RUNTIME)
-set(STRATA_NCCL_UNUSED "/src/comm/nccl/runtime/")
 set(STRATA_CUDA_KERNELS kernels/cuda_absent)
 set(STRATA_CUDA_LIBRARIES)
 if(NOT STRATA_CUDA OR STRATA_FUZZ OR STRATA_SANITIZE)

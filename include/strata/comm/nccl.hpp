@@ -56,12 +56,14 @@ class NcclJob {
   virtual ~NcclJob() = default;
   virtual std::string version() const = 0;  // "2.28.9"; empty: not loaded
 
-  // Called by every rank alike, on a thread that runs it: from now on NCCL carries the values of
-  // `links.data`, whose ranks meet as they did before; `control` stays as it is, and brings NCCL's
-  // ranks together. Views then lie in memory of `device`, and collectives complete on its streams:
-  // who waits for one calls confirm() before it takes what came. What fails here fails the job.
+  // Called by every rank alike, on a thread that runs it; returns when all have joined. From now on
+  // NCCL carries the values of `links.data`, whose ranks meet as they did before; `control` stays
+  // as it is, and brings NCCL's ranks together. Views then lie in memory of `device`, and
+  // collectives complete on its streams: who waits for one calls confirm() before it takes what
+  // came. What fails here fails the job.
   //
-  // This job, the device and what is behind the links outlive the rank's communicator.
+  // This job, the device and what is behind the links outlive the rank's communicator: so
+  // links.data is given up before they are.
   virtual void join(RankLinks& links, Device& device, const NcclRankOptions& options) = 0;
 };
 

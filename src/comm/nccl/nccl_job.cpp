@@ -28,6 +28,7 @@ class ControlLine {
   void broadcast(NcclId& id) {
     control_.broadcast({id.bytes.data(), DType::u8, {std::ssize(id.bytes)}}, 0, *stream_);
   }
+  void meet() { control_.barrier(*stream_); }
 
  private:
   Communicator& control_;
@@ -70,9 +71,13 @@ class NcclJobOfProcess final : public NcclJob {
     const auto link = std::make_shared<NcclLink>(
         *api_, line, device, NcclPatience{options.timeout_s, options.watch_s, options.soon_s});
     device.use_on_this_thread();
-    link->open(agree_on_id(control));
-    const std::lock_guard lock(mutex_);
-    links_.push_back(link);
+    ControlLine others(control);
+    link->open(agree_on_id(others, control.rank()));
+    {
+      const std::lock_guard lock(mutex_);
+      links_.push_back(link);
+    }
+    others.meet();  // Who leaves at once does not end those that are not here yet.
     return link;
   }
 
@@ -82,17 +87,16 @@ class NcclJobOfProcess final : public NcclJob {
         fmt::format("{} ranks are more than NCCL is used for: at most {}", world, nccl_ranks_max));
   }
 
-  NcclId agree_on_id(Communicator& control) {
-    ControlLine line(control);
-    const std::vector<std::int32_t> versions = line.gather(version_);
+  NcclId agree_on_id(ControlLine& others, int rank_of_this) {
+    const std::vector<std::int32_t> versions = others.gather(version_);
     for (std::size_t rank = 0; rank < versions.size(); ++rank)
       if (versions[rank] != versions.front())
         throw ConfigError(
             fmt::format("rank {} has NCCL {}, rank 0 has {}: install the same on all hosts", rank,
                         nccl_version_text(versions[rank]), nccl_version_text(versions.front())));
     NcclId id;
-    if (control.rank() == 0) check(*api_, api_->unique_id(id), "ncclGetUniqueId");
-    line.broadcast(id);
+    if (rank_of_this == 0) check(*api_, api_->unique_id(id), "ncclGetUniqueId");
+    others.broadcast(id);
     return id;
   }
 

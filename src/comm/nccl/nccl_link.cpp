@@ -11,13 +11,11 @@
 namespace strata {
 namespace {
 
-using std::chrono::seconds;
-
 // Whoever is inside NCCL for longer hangs there: for want of room to launch, which an abort makes.
-constexpr auto inside_max = seconds(2);
+constexpr double inside_max_s = 2;
 
 // Beyond what an abort takes where every rank of the host aborts.
-constexpr auto abort_max = seconds(30);
+constexpr auto abort_max = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -151,8 +149,11 @@ void NcclLink::take_down() {
 }
 
 void NcclLink::abort() {
-  std::unique_lock lock(calls_, std::defer_lock);
-  static_cast<void>(lock.try_lock_for(inside_max));
+  std::unique_lock lock(calls_, std::try_to_lock);
+  for (Patience patience; !lock.owns_lock() && patience.waited_s() < inside_max_s;) {
+    patience.pause();
+    static_cast<void>(lock.try_lock());
+  }
   is_down_ = has_cut_short_ = true;
   api_.comm_abort(comm_);
 }

@@ -92,7 +92,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   NcclFlights flights_;
   NcclPatience patience_;
   // Held by whoever is inside NCCL with comm_.
-  std::timed_mutex calls_;
+  std::mutex calls_;
   NcclCommHandle comm_ = nullptr;
   std::atomic<bool> is_down_ = false, has_cut_short_ = false;
   // Guarded by mutex_.

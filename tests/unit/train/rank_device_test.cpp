@@ -77,45 +77,9 @@ TEST(DeviceChoice, RefusesAGpuOnAMachineThatHasNone) {
               ThrowsMessage<ConfigError>(HasSubstr(here.failure)));
 }
 
-TEST(DeviceChoice, IsAGpuForEachRankWhereThereAreSome) {
-  for (const DeviceKind kind : {DeviceKind::automatic, DeviceKind::gpu}) {
-    const DeviceChoice choice = choose(with_device(kind), machine_with(2), 1);
-    ASSERT_EQ(choice.gpus.size(), 1u);
-    EXPECT_EQ(choice.gpus[0].ordinal, 0);
-    EXPECT_EQ(choice.warning, "");
-  }
-}
-
-TEST(DeviceChoice, IsTheHostWithoutAWordWhereThereIsNoGpu) {
-  const DeviceChoice choice = choose(with_device(DeviceKind::automatic), machine_with(0), 1);
-  EXPECT_FALSE(choice.uses_gpus());
-  EXPECT_EQ(choice.warning, "");
-}
-
-TEST(DeviceChoice, IsTheHostWhereTheConfigSaysSo) {
-  EXPECT_FALSE(choose(with_device(DeviceKind::cpu), machine_with(2), 1).uses_gpus());
-  RunConfig reference = with_device(DeviceKind::automatic);
-  reference.kernels = KernelsKind::ref;
-  EXPECT_FALSE(choose(reference, machine_with(2), 1).uses_gpus());
-}
-
-TEST(DeviceChoice, RefusesAGpuThatIsNotThereAndSaysWhy) {
-  EXPECT_THAT([] { choose(with_device(DeviceKind::gpu), machine_with(0), 1); },
-              ThrowsMessage<ConfigError>(
-                  AllOf(HasSubstr("no driver is loaded"), HasSubstr("device: cpu"))));
-}
-
-TEST(DeviceChoice, RefusesAGpuOnAMachineThatHasNone) {
-  const CudaInventory here = read_cuda_devices();
-  if (!here.devices.empty()) GTEST_SKIP() << "this machine has a GPU";
-  EXPECT_NE(here.failure, "");
-  EXPECT_THAT([&] { choose(with_device(DeviceKind::gpu), here, 1); },
-              ThrowsMessage<ConfigError>(HasSubstr(here.failure)));
-}
-
 TEST(DeviceChoice, RefusesMoreRanksThanGpusWithBothNumbers) {
   EXPECT_THAT(
-      [] { choose_device(with_device(DeviceKind::gpu, 4), machine_with(2), 4); },
+      [] { choose(with_device(DeviceKind::gpu, 4), machine_with(2), 4); },
       ThrowsMessage<ConfigError>(AllOf(HasSubstr("4 ranks on this host"), HasSubstr("2 GPUs"))));
 }
 
@@ -126,20 +90,13 @@ TEST(DeviceChoice, IsAGpuForEachOfSeveralRanks) {
 }
 
 TEST(DeviceChoice, NeedsNcclForSeveralRanks) {
-  const NcclFacts none{.failure = "libnccl.so.2 was not found"};
+  const NcclFacts none{true, "", "libnccl.so.2 was not found"};
   EXPECT_THAT([&] { choose_device(with_device(DeviceKind::gpu, 2), machine_with(2), none, 2); },
               ThrowsMessage<ConfigError>(HasSubstr("libnccl.so.2 was not found")));
   const DeviceChoice choice =
       choose_device(with_device(DeviceKind::automatic, 2), machine_with(2), none, 2);
   EXPECT_FALSE(choice.uses_gpus());
   EXPECT_THAT(choice.warning, HasSubstr("the host computes"));
-}
-
-TEST(DeviceChoice, RefusesMoreRanksThanGpusWithBothNumbers) {
-  for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::automatic})
-    EXPECT_THAT(
-        [kind] { choose(with_device(kind, 4), machine_with(2), 4); },
-        ThrowsMessage<ConfigError>(AllOf(HasSubstr("4 ranks on this host"), HasSubstr("2 GPUs"))));
 }
 
 TEST(RankDevice, IsNothingWhereTheHostStandsIn) {
