@@ -117,7 +117,7 @@ double profile_value(const std::string& report, const std::string& field) {
 CheckRow profile_row(const std::string& part, const std::string& report) {
   const auto value = [&](const char* field) { return profile_value(report, field); };
   std::string told = fmt::format(
-      "best product {:.2f} TFLOP/s, H2D {}, D2H {}, host memory {}",
+      "peak {:.2f} TFLOP/s, H2D {}, D2H {}, host memory {}",
       tera(value("accelerator.peak_flops_per_s")), gigabytes(value("link.up_bytes_per_s")),
       gigabytes(value("link.down_bytes_per_s")), gigabytes(value("host.memory_bytes_per_s")));
   if (value("drives[0].bytes") > 0)

@@ -77,17 +77,23 @@ int steps_within(const ModelShape& shape, const ModelRates& rates, double step_s
   return static_cast<int>(steps);
 }
 
+bool fits(const ModelCost& cost) {
+  return std::ranges::all_of(cost.step_seconds,
+                             [](const StepSeconds& step) { return step.has_value(); });
+}
+
+double seconds_needed(const ModelCost& cost, const ModelRates& rates) {
+  double needed =
+      static_cast<double>(cost.shape.num_parameters()) * rates.make_seconds_per_parameter;
+  for (const StepSeconds& step : cost.step_seconds)
+    if (step) needed += run_seconds(cost.shape, rates, *step, steps_min);
+  return needed;
+}
+
 std::optional<ModelShape> choose_model(const std::vector<ModelCost>& from_large_to_small,
                                        const ModelRates& rates, double seconds) {
-  for (const ModelCost& cost : from_large_to_small) {
-    double needed =
-        static_cast<double>(cost.shape.num_parameters()) * rates.make_seconds_per_parameter;
-    for (const StepSeconds& step : cost.step_seconds)
-      if (step) needed += run_seconds(cost.shape, rates, *step, steps_min);
-    const bool all_fit =
-        std::ranges::all_of(cost.step_seconds, [](const StepSeconds& s) { return s.has_value(); });
-    if (all_fit && needed <= seconds) return cost.shape;
-  }
+  for (const ModelCost& cost : from_large_to_small)
+    if (fits(cost) && seconds_needed(cost, rates) <= seconds) return cost.shape;
   return {};
 }
 

@@ -51,8 +51,10 @@ double run_seconds(const ModelShape& shape, const ModelRates& rates, double step
 // As many steps as the time allows; fewer than steps_min: it is not worth beginning.
 int steps_within(const ModelShape& shape, const ModelRates& rates, double step_seconds,
                  double seconds);
-// The first whose placements all fit, and that gets through steps_min steps in each: none, when the
-// time suffices for none of them.
+bool fits(const ModelCost& cost);
+// To make it and to take steps_min steps in each placement that fits.
+double seconds_needed(const ModelCost& cost, const ModelRates& rates);
+// The first that fits in every placement and needs no more time; none: no model does.
 std::optional<ModelShape> choose_model(const std::vector<ModelCost>& from_large_to_small,
                                        const ModelRates& rates, double seconds);
 

@@ -42,6 +42,7 @@ std::vector<TestProgram> test_programs(Extent extent) {
   if (extent == Extent::full) programs.push_back(host_program("kernels_test"));
   programs.push_back({"cuda_test",
                       {{"GPU = CPU Adam bits", {"Update", "Adam", "Optimizer"}},
+                       {"training bits", {"DeviceTraining"}},
                        {"device contract", {"Device", "Stream", "Event", "Slab"}},
                        {"kernel parity", {}}},
                       120});

@@ -25,25 +25,36 @@ ModelCost cost_of(Check& check, const ModelShape& shape) {
   return cost;
 }
 
-std::optional<ModelShape> choose_large(Check& check, const ModelRates& rates, double seconds) {
-  if (!check.options().model.empty()) return shape_named(check.options().model);
-  if (check.facts.profile.empty()) return without_predictions();
+// "no large model gets through: 3B does not fit, 1B needs 310 s of 250".
+std::string why_none(const std::vector<ModelCost>& costs, const ModelRates& rates, double seconds) {
+  std::string why = "no large model gets through:";
+  for (const ModelCost& cost : costs)
+    why += fits(cost) ? fmt::format(" {} needs {:.0f} s of {:.0f};", cost.shape.name,
+                                    seconds_needed(cost, rates), seconds)
+                      : fmt::format(" {} does not fit;", cost.shape.name);
+  return why;
+}
+
+// No rows where there is a model: its series makes them.
+std::vector<CheckRow> choose_large(Check& check, const ModelRates& rates,
+                                   std::optional<ModelShape>& chosen) {
+  if (!check.options().model.empty())
+    chosen = shape_named(check.options().model);
+  else if (check.facts.profile.empty())
+    chosen = without_predictions();
+  if (chosen) return {};
   std::vector<ModelCost> costs;
   for (const ModelShape& shape : large_shapes()) costs.push_back(cost_of(check, shape));
-  return choose_model(costs, rates, seconds);
+  const double seconds = check.seconds_left() - torch_seconds(check);
+  chosen = choose_model(costs, rates, seconds);
+  if (chosen) return {};
+  return none_run(TrainingSeries::row_names(large), why_none(costs, rates, seconds));
 }
 
 void train_large(Check& check, const ModelRates& rates) {
   std::optional<ModelShape> chosen;
-  // Rows of its own only where there is nothing to train.
-  check.run_part(TrainingSeries::row_names(large), [&](Check&) {
-    chosen = choose_large(check, rates, check.seconds_left() - torch_seconds(check));
-    return chosen ? std::vector<CheckRow>{}
-                  : none_run(TrainingSeries::row_names(large),
-                             fmt::format("no large model gets through in the {:.0f} s that are "
-                                         "left, or none fits",
-                                         check.seconds_left()));
-  });
+  check.run_part(TrainingSeries::row_names(large),
+                 [&](Check& c) { return choose_large(c, rates, chosen); });
   if (chosen) TrainingSeries(check, *chosen).run(rates);
   check_torch(check, chosen.value_or(small_shape()));
 }

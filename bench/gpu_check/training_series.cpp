@@ -14,8 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double plan_seconds_max = 30, run_seconds_min = 60;
-// A run that takes so many times longer than expected is ended: others want to run as well.
-constexpr double patience = 3;
+// A run is ended when it takes so many times longer than expected and a share of what is left:
+// others want to run as well.
+constexpr double patience = 3, share_of_left = 0.4;
 
 // What no profile tells.
 constexpr double unpredicted_step_seconds = 5;
@@ -163,8 +164,9 @@ std::vector<CheckRow> TrainingSeries::train(Placement placement, const ModelRate
     return {not_run(name(placement),
                     fmt::format("{:.0f} s are left, and {} steps would take {:.0f} s", left,
                                 steps_min, run_seconds(shape_, expected, step, steps_min)))};
-  const double wanted = patience * run_seconds(shape_, expected, step, steps);
-  const ProgramEnd end = run_training(placement, steps, std::max(wanted, run_seconds_min));
+  const double seconds_max = std::max({patience * run_seconds(shape_, expected, step, steps),
+                                       share_of_left * left, run_seconds_min});
+  const ProgramEnd end = run_training(placement, steps, seconds_max);
   return read_training(placement, end, predicted);
 }
 

@@ -98,6 +98,38 @@ TEST_F(CheckTest, TrainsNothingWithoutAModel) {
   EXPECT_EQ(row(check, "3M losses").outcome, Outcome::not_run);
 }
 
+// Trains in two lines, on NVMe to a loss that is another in its last bit.
+const std::string lossy_strata = R"sh(
+case $1 in
+  make-model) mkdir -p "$2" ;;
+  train)
+    out="$(sed -n 's/^output_dir: "\(.*\)"$/\1/p' "$2")"
+    mkdir -p "$out"
+    loss=4.25
+    ! grep -q 'optimizer: nvme' "$2" || loss=4.2500000000000009
+    for step in 1 2; do
+      echo "{\"step\": $step, \"loss\": $loss, \"grad_norm\": 1, \"step_seconds\": 1," \
+        "\"tokens_per_second\": 100}"
+    done > "$out/metrics.jsonl"
+    printf 'begun\nmemory gpu planned 1 GiB, measured 1 GiB\n' ;;
+esac
+)sh";
+
+TEST_F(CheckTest, FailsWhenOnePlacementTrainsToOtherBits) {
+  program("strata", lossy_strata);
+  options_.extent = Extent::quick;
+  Check check(options_);
+  check_training(check);
+  const CheckRow& first = row(check, "3M on the host (a) all resident");
+  ASSERT_EQ(first.outcome, Outcome::pass) << check.rows().front().told;
+  EXPECT_EQ(first.figures["memory"][0], "memory gpu planned 1 GiB, measured 1 GiB");
+  EXPECT_EQ(row(check, "3M on the host (c) state on NVMe").outcome, Outcome::pass);
+  EXPECT_EQ(row(check, "3M on the host losses").outcome, Outcome::fail);
+  EXPECT_EQ(row(check, "3M on the host losses").told,
+            "loss of step 1: 4.25 in (a) all resident, 4.2500000000000009 in (c) state on NVMe");
+  EXPECT_EQ(row(check, "3M on the host (d) searched").outcome, Outcome::not_run);
+}
+
 TEST_F(CheckTest, EndsAPartAtTheEndOfTheBudgetAndRunsNoOther) {
   program("device_test", "echo begun; exec sleep 300");
   program("memory_test", "exit 0");

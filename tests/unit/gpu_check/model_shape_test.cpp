@@ -36,6 +36,13 @@ TEST(ModelShape, IsTheLargestThatGetsThroughInTime) {
   EXPECT_EQ(chosen(costs(20, 5), 50), "none");
 }
 
+TEST(ModelShape, NeedsTheTimeOfAllItsRuns) {
+  const auto parameters = static_cast<double>(large_shapes()[0].num_parameters());
+  EXPECT_DOUBLE_EQ(seconds_needed(costs(20, 5)[0], rates),
+                   parameters * 10e-9 + 3 * parameters * 20e-9 + 3 * 22.5);
+  EXPECT_FALSE(fits(costs(std::nullopt, 5)[0]));
+}
+
 TEST(ModelShape, IsNotOneOfWhichAPlacementDoesNotFit) {
   EXPECT_EQ(chosen(costs(std::nullopt, 5), 300), "1B");
   EXPECT_EQ(chosen(costs(std::nullopt, std::nullopt), 300), "none");
