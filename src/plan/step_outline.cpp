@@ -55,7 +55,7 @@ StepOutline::StepOutline(const Program& program)
 }
 
 void StepOutline::outline_state(const Program& program) {
-  std::int64_t most_tiles = 0;
+  std::int64_t most_tiles = 1;  // a small model has fewer tiles than there are ranks
   for (const Shard& shard : program.shards) {
     if (!is_model_state(shard.role)) continue;
     splits_masters |= is_split(program, shard.id);

@@ -70,6 +70,17 @@ TEST(Estimate, KnowsWhatSavesAndCommitsAdd) {
   }
 }
 
+// Ranks then hold slices of a part of a tile, or of none.
+TEST(Estimate, IsMadeOfModelsThatHaveFewerTilesThanThereAreRanks) {
+  for (const int stage : {0, 1, 2, 3}) {
+    const Program program =
+        make_toy_program({.layers = 1, .layer_elements = 100, .world = 8, .zero_stage = stage});
+    const Estimate estimate = Estimator(program, testing::slow_machine(1), 2).estimate(Policy{});
+    EXPECT_GT(estimate.seconds, 0) << "stage " << stage;
+    EXPECT_GT(estimate.tier_bytes[1], 0) << "stage " << stage;
+  }
+}
+
 double simulated_seconds(const Program& program, const Policy& policy,
                          const MachineProfile& machine) {
   const Plan plan = make_plan(program, roomy_limits(), policy);
