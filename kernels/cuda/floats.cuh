@@ -2,6 +2,7 @@
 // Elements in f32 or bf16 as groups of eight floats, which is what a thread of an element-wise
 // kernel works on: 16 bytes of bf16, 32 of f32.
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -38,13 +39,18 @@ STRATA_DEVICE T rounded(float value) {
   }
 }
 
+// A GPU's own NaN has every bit set, which a working weight's rounding would carry over to -0.
+STRATA_DEVICE float plain_nan(float value) {
+  return value == value ? value : std::bit_cast<float>(std::uint32_t{0x7fc00000});
+}
+
 // As working weights are rounded: half up, so that a split master can undo it.
 template <class W>
 STRATA_DEVICE W working_weight(float master) {
   if constexpr (std::is_same_v<W, float>) {
     return master;
   } else {
-    return weight_to_bfloat16(master);
+    return weight_to_bfloat16(plain_nan(master));
   }
 }
 

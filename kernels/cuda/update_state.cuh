@@ -20,7 +20,9 @@ struct WholeMaster {
   explicit WholeMaster(const UpdateArgs& args) : master(args.master), weight(args.weight) {}
 
   STRATA_DEVICE Floats read(const Span& span) const { return load_floats(master, span); }
-  STRATA_DEVICE void write(const Span& span, const Floats& p) const {
+  STRATA_DEVICE void write(const Span& span, Floats p) const {
+    STRATA_UNROLL
+    for (int i = 0; i < group_elements; ++i) p[i] = plain_nan(p[i]);
     store_floats(master, span, p);
     if (weight.empty()) return;
     Group<W, group_elements> rounded_p{};
@@ -49,8 +51,9 @@ struct SplitMaster {
     Group<std::uint16_t, group_elements> low{};
     STRATA_UNROLL
     for (int i = 0; i < group_elements; ++i) {
-      high[i] = weight_to_bfloat16(p[i]);
-      low[i] = master_low_bits(p[i]);
+      const float master = plain_nan(p[i]);
+      high[i] = weight_to_bfloat16(master);
+      low[i] = master_low_bits(master);
     }
     store_span(weight, span, high);
     store_span(low_bits, span, low);

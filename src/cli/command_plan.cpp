@@ -39,19 +39,27 @@ TierLimits limits_here(const RunConfig& config, std::optional<std::uint64_t> dev
   return limits;
 }
 
-// On its first GPU, where the run would use it.
+// Of each GPU all is counted as free: another run may hold it now. It is not touched.
+std::uint64_t device_bytes_here(const RunConfig& config, const DeviceChoice& devices) {
+  std::vector<std::uint64_t> bytes;
+  for (const CudaDeviceFacts& gpu : devices.gpus)
+    bytes.push_back(gpu.memory_bytes -
+                    std::min(gpu.memory_bytes, device_workspace_bytes(config.world)));
+  return device_limit(config, bytes);
+}
+
 PlannedRun planned_here(RunConfig config) {
   const DeviceChoice devices = choose_device_here(config, config.world);
   if (!devices.warning.empty()) fmt::print(stderr, "warning: {}\n", devices.warning);
   config.device = devices.uses_gpus() ? DeviceKind::gpu : DeviceKind::cpu;
-  RankDevice device = open_rank_device(devices, 0, config.world);
   std::optional<std::uint64_t> device_bytes;
-  if (devices.uses_gpus()) device_bytes = device_limit(config, {&device, 1});
+  if (devices.uses_gpus()) device_bytes = device_bytes_here(config, devices);
   const Topology topology = read_topology();
   try {
-    return plan_run(config, Purpose::train, topology, {0, config.world, 0, config.world},
-                    rank_limits(config, Purpose::train, topology, config.world, device_bytes),
-                    std::move(device));
+    const TierLimits limits =
+        rank_limits(config, Purpose::train, topology, config.world, device_bytes);
+    if (devices.uses_gpus()) return plan_run(config, limits, plan_choice(config), Proof::verified);
+    return plan_run(config, Purpose::train, topology, {0, config.world, 0, config.world}, limits);
   } catch (const OutOfMemory& refusal) {
     refuse(refusal, {config, plan_choice(config)}, limits_here(config, device_bytes));
   }

@@ -19,6 +19,12 @@ std::uint64_t buffer_bytes(const RunConfig& config, Purpose purpose, const Plann
   return std::max(facts.load_bytes, facts.save_bytes);
 }
 
+std::vector<std::uint64_t> free_bytes(const std::vector<RankDevice>& devices) {
+  std::vector<std::uint64_t> bytes;
+  for (const RankDevice& rank : devices) bytes.push_back(rank.device->free_bytes());
+  return bytes;
+}
+
 }  // namespace
 
 std::unique_ptr<DriveOwner> own_drives(const RunConfig& config, Purpose purpose, Job& job) {
@@ -46,7 +52,7 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
   for (int thread = 0; thread < std::ssize(job.ranks()); ++thread)
     opened.push_back(open_rank_device(devices, job.place(thread).host_rank, config.world));
   std::optional<std::uint64_t> device_bytes;
-  if (devices.uses_gpus()) device_bytes = device_limit(config, opened);
+  if (devices.uses_gpus()) device_bytes = device_limit(config, free_bytes(opened));
   const TierLimits limits =
       job.agree(rank_limits(config, purpose, topology, job.num_host_ranks(), device_bytes));
   std::vector<std::future<PlannedRun>> plans;

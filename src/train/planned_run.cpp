@@ -395,8 +395,13 @@ TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
   // What a config allows beyond what the machine has is not there.
   limits.device_bytes =
       std::min(limits.device_bytes, config.offload.gpu_limit.value_or(limits.device_bytes));
-  if (planned_device(config, machine) == DeviceKind::gpu)
-    limits.device_bytes -= std::min(limits.device_bytes, device_workspace_bytes(config.world));
+  if (planned_device(config, machine) == DeviceKind::gpu) {
+    // The profile's memory is without what one rank leaves to the driver.
+    const std::uint64_t beside = device_workspace_bytes(config.world) +
+                                 device_reserve_bytes(limits.device_bytes, config.world) -
+                                 device_reserve_bytes(limits.device_bytes, 1);
+    limits.device_bytes -= std::min(limits.device_bytes, beside);
+  }
   if (config.offload.cpu_limit)
     limits.host_bytes = std::min(
         limits.host_bytes, *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks));

@@ -23,8 +23,9 @@ DeviceChoice refuse_or_stand_in(const RunConfig& config, const std::string& why)
 void check_one_each(std::ptrdiff_t gpus, int ranks) {
   if (gpus >= ranks) return;
   throw ConfigError(fmt::format(
-      "{} ranks on this host, but {} GPU{} (CUDA_VISIBLE_DEVICES may hide some): run no more ranks "
-      "than GPUs, or set device: cpu",
+      "{} ranks on this host, but {} GPU{} in sight (every process must see all of the host's: "
+      "CUDA_VISIBLE_DEVICES or the launcher may hide some): run no more ranks than GPUs, or set "
+      "device: cpu",
       ranks, gpus, gpus == 1 ? "" : "s"));
 }
 
@@ -86,20 +87,18 @@ RankDevice open_rank_device(const DeviceChoice& choice, int host_rank, int world
   return opened;
 }
 
-std::uint64_t device_reserve_bytes(std::uint64_t free_bytes) {
-  return std::min(GiB, free_bytes / 16);
+std::uint64_t device_reserve_bytes(std::uint64_t free_bytes, int world) {
+  const std::uint64_t own = std::min(GiB, free_bytes / 16);
+  return world > 1 ? 5 * own : own;
 }
 
-std::uint64_t device_limit(const RunConfig& config, std::span<const RankDevice> devices) {
-  std::uint64_t least = ~std::uint64_t{0};
-  for (const RankDevice& rank : devices) {
-    const std::uint64_t free = rank.device->free_bytes();
-    least = std::min(least, free - device_reserve_bytes(free));
-  }
-  if (!config.offload.gpu_limit) return least;
+std::uint64_t device_limit(const RunConfig& config, std::span<const std::uint64_t> free_bytes) {
+  const std::uint64_t free = *std::ranges::min_element(free_bytes);
+  const std::uint64_t there = free - device_reserve_bytes(free, config.world);
+  if (!config.offload.gpu_limit) return there;
   const std::uint64_t limit = *config.offload.gpu_limit,
                       workspace = device_workspace_bytes(config.world);
-  if (limit > workspace) return limit - workspace;
+  if (limit > workspace) return std::min(limit - workspace, there);
   throw ConfigError(fmt::format(
       "offload.gpu_limit: {} leaves nothing: kernels and sums over ranks work in {} of a GPU's",
       format_bytes(limit), format_bytes(workspace)));

@@ -1,5 +1,7 @@
 #include "sim/fake_gpu.hpp"
 
+#include <array>
+
 #include "fake_cuda/streamed_kernels.hpp"
 #include "src/device/cuda/cuda_device.hpp"
 #include "strata/core/bytes.hpp"
@@ -57,8 +59,8 @@ RankDevice FakeGpu::open() {
 
 PlannedRun FakeGpu::plan(const RunConfig& config, const Topology& topology, Purpose purpose) {
   RankDevice rank = open();
-  const TierLimits limits =
-      rank_limits(config, purpose, topology, 1, device_limit(config, {&rank, 1}));
+  const TierLimits limits = rank_limits(
+      config, purpose, topology, 1, device_limit(config, std::array{rank.device->free_bytes()}));
   return plan_run(config, purpose, topology, {}, limits, std::move(rank));
 }
 

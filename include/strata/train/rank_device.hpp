@@ -50,11 +50,13 @@ struct RankDevice {
 // Takes the GPU: its context, and its workspace. Nothing where the host stands in.
 RankDevice open_rank_device(const DeviceChoice& choice, int host_rank, int world);
 
-// What a tier on these GPUs may be, on the one that gives the least: offload.gpu_limit without the
-// workspace, or what is free but for device_reserve_bytes(). Throws ConfigError when the limit
-// leaves nothing.
-std::uint64_t device_limit(const RunConfig& config, std::span<const RankDevice> devices);
-// Left to the driver, which loads kernels as they are first used: 1 GiB, of small GPUs a 16th.
-std::uint64_t device_reserve_bytes(std::uint64_t free_bytes);
+// What a tier on GPUs with so much free beside the workspace may be, on the one that gives the
+// least: what is free but for device_reserve_bytes(), and no more than offload.gpu_limit without
+// the workspace. Throws ConfigError when the limit leaves nothing.
+std::uint64_t device_limit(const RunConfig& config, std::span<const std::uint64_t> free_bytes);
+// Left to the driver, which loads kernels as they are first used: 1 GiB, of small GPUs a 16th. For
+// several ranks four times as much more, which NCCL takes as it connects each with all others:
+// 4.3 GB was reported for 8 GPUs that send to each other (github.com/NVIDIA/nccl/issues/1685).
+std::uint64_t device_reserve_bytes(std::uint64_t free_bytes, int world);
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 #include "contract/cuda/kernels_under_test.hpp"
 #include "contract/kernels/exact_harness.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -65,6 +66,17 @@ TEST_F(CudaExact, CastsWeights) {
       });
     }
   }
+}
+
+// What a GPU's arithmetic gives, and no host's.
+TEST_F(CudaExact, CastsANaNOfAllBitsToAWeightThatIsOne) {
+  const Tensor master(DType::f32, {9});
+  std::fill_n(master.view().as<std::uint32_t>(), 9, 0x7fffffffu);
+  on_every_order([&](Kernels& cuda, std::int64_t offset) {
+    const Tensor weight(DType::bf16, {9}, offset);
+    cuda.cast_weight(master, weight, stream());
+    for (std::int64_t i = 0; i < weight.count(); ++i) EXPECT_TRUE(std::isnan(weight.at(i))) << i;
+  });
 }
 
 TEST_F(CudaExact, Accumulates) {

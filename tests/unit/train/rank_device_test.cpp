@@ -107,15 +107,21 @@ TEST(RankDevice, IsNothingWhereTheHostStandsIn) {
 }
 
 std::uint64_t limit_of(const RunConfig& config, std::uint64_t free_bytes) {
-  std::array<RankDevice, 2> ranks;
-  ranks[0].device = make_host_device({.memory_bytes = free_bytes});
-  ranks[1].device = make_host_device({.memory_bytes = 2 * free_bytes});
-  return device_limit(config, ranks);
+  return device_limit(config, std::array{2 * free_bytes, free_bytes});
 }
 
 TEST(DeviceLimit, IsWhatIsFreeOnTheFullestGpuButForAReserve) {
   EXPECT_EQ(limit_of({}, 80 * GiB), 79 * GiB);
   EXPECT_EQ(limit_of({}, 8 * GiB), 8 * GiB - 512 * MiB);
+  RunConfig config;
+  config.offload.gpu_limit = 100 * GiB;
+  EXPECT_EQ(limit_of(config, 80 * GiB), 79 * GiB);
+}
+
+TEST(DeviceLimit, LeavesWhatNcclTakesWhereThereAreSeveralRanks) {
+  RunConfig config;
+  config.world = 2;
+  EXPECT_EQ(limit_of(config, 80 * GiB), 75 * GiB);
 }
 
 TEST(DeviceLimit, IsTheConfigsWithoutTheWorkspace) {
