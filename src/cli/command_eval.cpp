@@ -23,7 +23,7 @@ int evaluate(Job& job, const RunConfig& config) {
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
   const DeviceChoice devices = choose_and_tell_devices(config, job);
-  run_planned(job, plan_ranks(config, Purpose::evaluate, job, devices), shared,
+  run_planned(config, job, plan_ranks(config, Purpose::evaluate, job, devices), shared,
               [&](PlannedRun planned, const SessionOptions& options) {
                 const int rank = planned.program.rank;
                 Session session(config, std::move(planned), options);

@@ -354,11 +354,12 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   StopSignal signal;
   const RankOfRun rank(config, command, watched, signal);
   TrainOutcome outcome;
-  run_planned(job, std::move(runs), shared, [&](PlannedRun planned, const SessionOptions& options) {
-    const bool is_first = options.links == &job.ranks().front();
-    const TrainOutcome own = rank.train(std::move(planned), options);
-    if (is_first) outcome = own;
-  });
+  run_planned(config, job, std::move(runs), shared,
+              [&](PlannedRun planned, const SessionOptions& options) {
+                const bool is_first = options.links == &job.ranks().front();
+                const TrainOutcome own = rank.train(std::move(planned), options);
+                if (is_first) outcome = own;
+              });
   forget_removed_stores(engine.file_system(), config.output_dir.string(), exchange, job.leads());
   if (!outcome.failure.empty()) throw Error(outcome.failure);
   return exit_code(outcome, signal);

@@ -227,6 +227,7 @@ class ThreadedWalker final : public LaneWalker {
     if (failed_) return;
     const std::size_t run = step.run_index % 2;
     try {
+      runner_.device().use_on_this_thread();  // Else the first call of a thread opens device 0.
       for (const Edge& edge : track.op->after) hold(*track.op, edge, step);
       lane.begin();
       runner_.issue(*track.op, step);
@@ -250,6 +251,7 @@ class ThreadedWalker final : public LaneWalker {
     std::int64_t free_ns = 0;  // when the stream was done with the op before
     while (const auto flight = lane.oldest()) {
       try {
+        runner_.device().use_on_this_thread();  // As where it was issued.
         const OpSpan span = lane.await_oldest();
         runner_.confirm(*flight->op);
         stream_is_done(*flight, span, free_ns);

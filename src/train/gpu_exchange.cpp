@@ -24,6 +24,7 @@ void GpuExchange::join(RankLinks& links, PlannedRun& run) {
   NcclRankOptions options;
   options.staging = run.staging;
   options.sum = std::move(run.device_sum);
+  options.timeout_s = timeout_s_;
   nccl_->join(links, *run.device, options);
 }
 

@@ -71,9 +71,9 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
   return runs;
 }
 
-void run_planned(Job& job, std::vector<PlannedRun> planned, const SessionOptions& options,
-                 const RankWork& work) {
-  GpuExchange exchange(job.ranks(), start_nccl(planned));
+void run_planned(const RunConfig& config, Job& job, std::vector<PlannedRun> planned,
+                 const SessionOptions& options, const RankWork& work) {
+  GpuExchange exchange(job.ranks(), start_nccl(planned), config.ddp_timeout);
   run_ranks(job.ranks(), [&](RankLinks& links) {
     const auto thread = static_cast<std::size_t>(&links - job.ranks().data());
     exchange.join(links, planned[thread]);

@@ -236,7 +236,7 @@ CudaStatus FakeCuda::stream_wait_event(CudaStreamHandle stream, CudaEventHandle 
 CudaStatus FakeCuda::event_create(CudaEventHandle& event) {
   const std::lock_guard lock(mutex_);
   if (fails()) return launch_failure;
-  const auto made = FakeTimeline::make_event();
+  const auto made = FakeTimeline::make_event(current_device());
   event = made.get();
   events_[event] = made;
   return CudaStatus::success;
@@ -245,8 +245,7 @@ CudaStatus FakeCuda::event_create(CudaEventHandle& event) {
 CudaStatus FakeCuda::event_destroy(CudaEventHandle event) {
   const std::lock_guard lock(mutex_);
   const bool failing = fails();
-  if (find_event(event) == nullptr) return invalid_value;
-  events_.erase(event);
+  if (events_.erase(event) == 0) return complain("an event is given back that is none");
   return failing ? launch_failure : CudaStatus::success;
 }
 
@@ -426,6 +425,12 @@ int FakeCuda::current_device() const {
   return found == devices_of_threads_.end() ? 0 : found->second;
 }
 
+// Real CUDA would open the first device for it, in passing.
+void FakeCuda::check_thread_has_device(int device) {
+  if (device != 0 && !devices_of_threads_.contains(std::this_thread::get_id()))
+    complaints_.add("a thread that was given no device calls for device " + std::to_string(device));
+}
+
 FakeCuda::Stream* FakeCuda::find(CudaStreamHandle stream) {
   const auto found = streams_.find(stream);
   if (found != streams_.end()) return found->second.get();
@@ -435,7 +440,10 @@ FakeCuda::Stream* FakeCuda::find(CudaStreamHandle stream) {
 
 std::shared_ptr<FakeCuda::Event> FakeCuda::find_event(CudaEventHandle event) {
   const auto found = events_.find(event);
-  if (found != events_.end()) return found->second;
+  if (found != events_.end()) {
+    check_thread_has_device(FakeTimeline::device_of(*found->second));
+    return found->second;
+  }
   complaints_.add("an event is used that is none");
   return nullptr;
 }

@@ -2,8 +2,8 @@
 // The CUDA runtime as device/cuda uses it, on the host: the same calls, work that runs later than
 // it is issued, in an order of a seed's choice, and complaints about whatever real hardware would
 // not forgive: waits that are missing, host memory that is used before a copy is done with it or
-// that is not registered, copies of a wrong kind, threads that wait and must not, things given back
-// twice or never. See fake_timeline.hpp.
+// that is not registered, copies of a wrong kind, threads that wait and must not or that have no
+// device, things given back twice or never. See fake_timeline.hpp.
 //
 // Thread contract: any thread.
 
@@ -120,6 +120,7 @@ class FakeCuda final : public CudaApi {
   void fits_kernel(const FakeAccess& access, const std::string& what);
   bool fails();  // counts a call, and lets others go on now and then
   int current_device() const;
+  void check_thread_has_device(int device);
   Stream* find(CudaStreamHandle stream);
   std::shared_ptr<Event> find_event(CudaEventHandle event);
   CudaStatus complain(const std::string& text);

@@ -14,11 +14,14 @@ std::shared_ptr<FakeTimeline::Stream> FakeTimeline::make_stream(int device) {
   return stream;
 }
 
-std::shared_ptr<FakeTimeline::Event> FakeTimeline::make_event() {
-  return std::make_shared<Event>();
+std::shared_ptr<FakeTimeline::Event> FakeTimeline::make_event(int device) {
+  const auto event = std::make_shared<Event>();
+  event->device = device;
+  return event;
 }
 
 int FakeTimeline::device_of(const Stream& stream) { return stream.device; }
+int FakeTimeline::device_of(const Event& event) { return event.device; }
 
 void FakeTimeline::issue(Stream& stream, const std::string& what,
                          const std::vector<FakeAccess>& accesses, std::function<void()> work) {

@@ -39,8 +39,9 @@ class FakeTimeline {
       : random_(seed, 5), complaints_(complaints) {}
 
   std::shared_ptr<Stream> make_stream(int device);
-  static std::shared_ptr<Event> make_event();
+  static std::shared_ptr<Event> make_event(int device);
   static int device_of(const Stream& stream);
+  static int device_of(const Event& event);
 
   void issue(Stream& stream, const std::string& what, const std::vector<FakeAccess>& accesses,
              std::function<void()> work);
@@ -110,6 +111,7 @@ struct FakeTimeline::Stream {
 };
 
 struct FakeTimeline::Event {
+  int device = 0;
   std::uint64_t recorded = 0, reached = 0;
   std::int64_t reached_ns = 0;
   Clock clock;  // of the last record

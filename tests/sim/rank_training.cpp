@@ -45,7 +45,8 @@ class RanksRun {
 
   RanksOutcome train() {
     std::vector<RankLinks> links = make_local_ranks(config_.world);
-    GpuExchange exchange(links, options_.make_nccl ? options_.make_nccl() : nullptr);
+    GpuExchange exchange(links, options_.make_nccl ? options_.make_nccl() : nullptr,
+                         config_.ddp_timeout);
     run_ranks(links, [&](RankLinks& rank) { train_rank(rank, exchange); });
     Outcome& outcome = result_.outcome;
     outcome = logged_outcome(config_.output_dir);

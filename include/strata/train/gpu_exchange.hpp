@@ -20,9 +20,9 @@ std::unique_ptr<NcclJob> start_nccl(std::span<const PlannedRun> planned);
 
 class GpuExchange {
  public:
-  // `ranks` outlive this.
-  GpuExchange(std::span<RankLinks> ranks, std::unique_ptr<NcclJob> nccl)
-      : ranks_(ranks), nccl_(std::move(nccl)) {}
+  // `ranks` outlive this. `timeout_s` is for NCCL to carry out what all ranks have come to.
+  GpuExchange(std::span<RankLinks> ranks, std::unique_ptr<NcclJob> nccl, double timeout_s)
+      : ranks_(ranks), timeout_s_(timeout_s), nccl_(std::move(nccl)) {}
   // Ends the data lines of ranks that have joined, then NCCL, then their devices.
   ~GpuExchange();
   GpuExchange(const GpuExchange&) = delete;
@@ -34,6 +34,7 @@ class GpuExchange {
 
  private:
   const std::span<RankLinks> ranks_;
+  const double timeout_s_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Device>> devices_;  // guarded by mutex_ while ranks join
   std::unique_ptr<NcclJob> nccl_;

@@ -29,7 +29,7 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
 // Makes the Session of its plan with these options, and returns when it is done.
 using RankWork = std::function<void(PlannedRun planned, const SessionOptions& options)>;
 // As run_ranks(). `options` are each rank's, but for its links.
-void run_planned(Job& job, std::vector<PlannedRun> planned, const SessionOptions& options,
-                 const RankWork& work);
+void run_planned(const RunConfig& config, Job& job, std::vector<PlannedRun> planned,
+                 const SessionOptions& options, const RankWork& work);
 
 }  // namespace strata

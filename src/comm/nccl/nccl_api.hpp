@@ -23,8 +23,8 @@ inline bool is_error(NcclStatus status) {
   return status != NcclStatus::success && status != NcclStatus::in_progress;
 }
 
-inline constexpr int nccl_major = 2,
-                     nccl_minor_min = 14;  // since when communicators need not block
+// Before 2.18 NCCL wrote to the variable that comm_init() was given even after that had returned.
+inline constexpr int nccl_major = 2, nccl_minor_min = 18;
 
 // What rank 0 makes up and the others must be told.
 struct NcclId {

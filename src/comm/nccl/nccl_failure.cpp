@@ -20,7 +20,8 @@ std::string_view name_of(NcclStatus status) {
 std::string_view advice_for(NcclStatus status) {
   switch (static_cast<int>(status)) {
     case 1:
-      return "; the CUDA driver may be older than NCCL was built for";
+      return "; a CUDA call of NCCL failed, often because the GPU's memory is full: lower "
+             "offload.gpu_limit; or the CUDA driver is older than NCCL was built for";
     case 2:
       return "; NCCL needs sockets between the hosts (NCCL_SOCKET_IFNAME names the interface) and "
              "shared memory on each (/dev/shm of a container is often too small)";

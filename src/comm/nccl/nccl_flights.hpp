@@ -23,13 +23,13 @@ class NcclFlights {
 
   // What the stream has been given so far is of `call`.
   void note(const MetCall& call, Stream& stream) {
+    Flight* const flight = free_flight();
+    if (flight == nullptr) return;
+    stream.record(*flight->passed);  // Without the lock: it may wait, and who watches must not.
     const std::lock_guard lock(mutex_);
-    drop_passed();
-    if (end_ - begin_ == ring_.size()) return;
-    Flight& flight = ring_[end_++ % ring_.size()];
-    flight.call = call;
-    flight.since = Clock::now();
-    stream.record(*flight.passed);
+    flight->call = call;
+    flight->since = Clock::now();
+    ++end_;
   }
 
   // No more will be noted, and the device may go.
@@ -39,13 +39,14 @@ class NcclFlights {
     for (Flight& flight : ring_) flight.passed.reset();
   }
 
-  // The first that has been under way for so long.
+  // The first that has been under way for so long, not counting what those before it took.
   std::optional<MetCall> overdue(double seconds) {
     const std::lock_guard lock(mutex_);
-    drop_passed();
+    const Clock::time_point now = Clock::now();
+    drop_passed(now);
     if (begin_ == end_) return {};
-    const Flight& oldest = ring_[begin_ % ring_.size()];
-    if (std::chrono::duration<double>(Clock::now() - oldest.since).count() < seconds) return {};
+    const Flight& oldest = this->oldest();
+    if (std::chrono::duration<double>(now - oldest.since).count() < seconds) return {};
     return oldest.call;
   }
 
@@ -57,8 +58,18 @@ class NcclFlights {
     Clock::time_point since;
   };
 
-  void drop_passed() {
-    while (begin_ != end_ && ring_[begin_ % ring_.size()].passed->is_reached()) ++begin_;
+  // It stays free until it is noted: only the rank's thread takes any.
+  Flight* free_flight() {
+    const std::lock_guard lock(mutex_);
+    drop_passed(Clock::now());
+    return end_ - begin_ == ring_.size() ? nullptr : &ring_[end_ % ring_.size()];
+  }
+  Flight& oldest() { return ring_[begin_ % ring_.size()]; }
+  void drop_passed(Clock::time_point now) {
+    while (begin_ != end_ && oldest().passed->is_reached()) {
+      ++begin_;
+      if (begin_ != end_) oldest().since = now;
+    }
   }
 
   std::mutex mutex_;

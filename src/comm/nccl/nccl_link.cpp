@@ -23,13 +23,35 @@ void NcclLink::open(const NcclId& id) {
   check(api_, api_.comm_init(comm_, line_->world(), id, line_->rank()), "ncclCommInitRankConfig");
   try {
     await_open();
-    watcher_ = std::thread([self = shared_from_this()] { self->watch(); });
+    start_watching();
   } catch (const std::exception& error) {
     fail(error.what());  // First: the others must abort too for this one to end.
     is_down_ = has_cut_short_ = true;
     api_.comm_abort(comm_);
     throw;
   }
+}
+
+// Returns when the thread no longer needs the device itself.
+void NcclLink::start_watching() {
+  watcher_ = std::thread([self = shared_from_this()] {
+    self->use_device();
+    self->watch();
+  });
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return is_watching_; });
+}
+
+// A thread that asks for events without a device of its own would open device 0.
+void NcclLink::use_device() {
+  try {
+    device_.use_on_this_thread();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  is_watching_ = true;
+  changed_.notify_all();
 }
 
 void NcclLink::await_open() {
@@ -144,8 +166,17 @@ void NcclLink::take_down() {
     is_aborting_ = true;
     changed_.notify_all();
   }
-  std::this_thread::sleep_for(std::chrono::duration<double>(patience_.soon_s));
+  await_abort();
   abort();
+}
+
+// Another rank's abort may come before this one's, and ends what runs here: so what a stream is
+// done with is no longer believed from half of the time on.
+void NcclLink::await_abort() noexcept {
+  const std::chrono::duration<double> half(patience_.soon_s / 2);
+  std::this_thread::sleep_for(half);
+  has_cut_short_ = true;
+  std::this_thread::sleep_for(half);
 }
 
 void NcclLink::abort() {

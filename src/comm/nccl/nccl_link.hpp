@@ -34,7 +34,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   // `line` tells of the job's failures, and is told.
   NcclLink(NcclApi& api, std::shared_ptr<Communicator> line, Device& device,
            const NcclPatience& patience)
-      : api_(api), line_(std::move(line)), flights_(device), patience_(patience) {}
+      : api_(api), line_(std::move(line)), device_(device), flights_(device), patience_(patience) {}
 
   // Joins the ranks that were told the same id; for the thread's device. Throws Error.
   void open(const NcclId& id);
@@ -78,17 +78,22 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   void fail(const std::string& text) noexcept;
   bool has_failed() const { return !line_->failure().empty(); }
 
+  void start_watching();
+
   // Of the watching thread.
+  void use_device();
   void watch();
   bool pause();  // false: the rank has left
   void look();
   void take_down();
   bool finalize();
+  void await_abort() noexcept;
   void abort();
 
   // Constant after construction.
   NcclApi& api_;
   std::shared_ptr<Communicator> line_;
+  Device& device_;  // which may go once the rank has left
   NcclFlights flights_;
   NcclPatience patience_;
   // Held by whoever is inside NCCL with comm_.
@@ -99,7 +104,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   std::mutex mutex_;
   std::condition_variable changed_;
   Wish wish_ = Wish::go_on;
-  bool is_woken_ = false, is_aborting_ = false, is_over_ = false;
+  bool is_watching_ = false, is_woken_ = false, is_aborting_ = false, is_over_ = false;
   std::thread watcher_;
 };
 

@@ -129,11 +129,11 @@ TEST(NcclFaults, NameTheRankThatNeverJoins) {
 }
 
 TEST(NcclFaults, RefuseALibraryThatIsTooOldOrOfAnotherMajor) {
-  EXPECT_THAT(run_job({.nccl = {.version = 21304}}).failure,
-              AllOf(HasSubstr("is 2.13.4"), HasSubstr("needs 2.14 or a newer 2.x")));
+  EXPECT_THAT(run_job({.nccl = {.version = 21701}}).failure,
+              AllOf(HasSubstr("is 2.17.1"), HasSubstr("needs 2.18 or a newer 2.x")));
   EXPECT_THAT(run_job({.nccl = {.version = 2804}}).failure, HasSubstr("is 2.8.4"));
   EXPECT_THAT(run_job({.nccl = {.version = 30001}}).failure, HasSubstr("is 3.0.1"));
-  EXPECT_EQ(run_job({.nccl = {.version = 21403}}).failure, "");
+  EXPECT_EQ(run_job({.nccl = {.version = 21801}}).failure, "");
 }
 
 TEST(NcclFaults, RefuseMoreRanksThanASumHasTerms) {
@@ -146,11 +146,11 @@ TEST(NcclFaults, RefuseMoreRanksThanASumHasTerms) {
 
 TEST(NcclFaults, TellOfTheLibraryWhatItIs) {
   FakeCuda cuda({});
-  FakeNccl nccl(cuda, {}), old(cuda, {.version = 21304});
+  FakeNccl nccl(cuda, {}), old(cuda, {.version = 21701});
   EXPECT_EQ(nccl_facts(nccl).version, "2.28.9");
   EXPECT_EQ(nccl_facts(nccl).failure, "");
   EXPECT_EQ(nccl_facts(old).version, "");
-  EXPECT_THAT(nccl_facts(old).failure, HasSubstr("2.13.4"));
+  EXPECT_THAT(nccl_facts(old).failure, HasSubstr("2.17.1"));
 }
 
 // Of this machine: there is one, or it is said why not.
