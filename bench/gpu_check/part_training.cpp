@@ -10,7 +10,7 @@ namespace strata {
 namespace {
 
 const std::string large = "large model";
-constexpr double small_run_seconds_max = 20;
+constexpr double small_run_seconds_max = 25;
 
 // Where nothing was predicted, what fits is not known: the smallest is the likeliest.
 ModelShape without_predictions() { return large_shapes().back(); }

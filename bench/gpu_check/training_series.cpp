@@ -17,6 +17,8 @@ constexpr double plan_seconds_max = 30, run_seconds_min = 60;
 // A run is ended when it takes so many times longer than expected and a share of what is left:
 // others want to run as well.
 constexpr double patience = 3, share_of_left = 0.4;
+// Of the time that a run may take: a prediction that is a little off must not end it.
+constexpr double planned_share = 0.8;
 
 // What no profile tells.
 double unpredicted_step_seconds(const ModelShape& shape) {
@@ -188,11 +190,12 @@ std::vector<CheckRow> TrainingSeries::train(Placement placement) {
   if (!no_plan_.empty()) return {not_run(name(placement), no_plan_)};
   const double step = predicted ? predicted->step_seconds : unpredicted_step_seconds(shape_);
   const double rate = run_rate(placement), allowed = seconds_allowed();
-  const int steps = steps_within(shape_, rate, step, allowed);
+  const double planned = planned_share * allowed;
+  const int steps = steps_within(shape_, rate, step, planned);
   if (steps < steps_min)
     return {not_run(name(placement),
                     fmt::format("it may take {:.0f} s, and {} steps would take {:.0f} s",
-                                std::max(allowed, 0.0), steps_min,
+                                std::max(planned, 0.0), steps_min,
                                 run_seconds(shape_, rate, step, steps_min)))};
   const double patient = std::max({patience * run_seconds(shape_, rate, step, steps),
                                    share_of_left * check_.seconds_left(), run_seconds_min});

@@ -182,7 +182,7 @@ TEST_F(CheckTest, BeginsNoRunThatCannotEndInItsSeriesTime) {
   TrainingSeries series(check, tiny_shape());
   series.run({}, {.run_seconds_max = start_seconds});
   EXPECT_THAT(row(check, "3M on the host (a) all resident").told,
-              HasSubstr("it may take 3 s, and 3 steps would take 3 s"));
+              HasSubstr("it may take 2 s, and 3 steps would take 3 s"));
   EXPECT_EQ(row(check, "3M on the host (c) state on NVMe").outcome, Outcome::not_run);
 }
 
