@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 namespace strata {
 namespace {
@@ -36,7 +37,8 @@ void write_file(const fs::path& path, const std::string& text) {
 }
 
 Check::Check(CheckOptions options) : options_(std::move(options)) {
-  fs::remove(options_.out / "output.txt");
+  std::error_code ignored;
+  fs::remove(options_.out / "output.txt", ignored);
   started_at_ = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
@@ -112,8 +114,15 @@ void Check::keep(std::vector<CheckRow> rows, double seconds) {
                name_of(row.outcome));
     rows_.push_back(std::move(row));
   }
+  write_reports();
+}
+
+// What cannot be kept can still be printed.
+void Check::write_reports() const try {
   write_file(options_.out / "gpu-check.txt", format_table(head(), rows_));
   write_file(options_.out / "gpu-check.json", format_json(head(), rows_));
+} catch (const std::exception& why) {
+  fmt::print(stderr, "gpu-check: the table is not kept: {}\n", why.what());
 }
 
 void Check::run_part(const std::vector<std::string>& names, const Part& part) {

@@ -77,6 +77,7 @@ class Check {
   void log(const ProgramCall& call, const ProgramEnd& end) const;
   std::map<std::string, std::string> environment() const;
   void keep(std::vector<CheckRow> rows, double seconds);
+  void write_reports() const;
 
   CheckOptions options_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

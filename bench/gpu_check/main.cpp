@@ -69,12 +69,21 @@ CheckOptions parse(int count, char** arguments) {
   return options;
 }
 
+using CheckStage = void (*)(Check&);
+
+// What goes wrong between parts ends no more than their stage.
+void run_stage(Check& check, const std::string& name, CheckStage stage) try {
+  stage(check);
+} catch (const std::exception& error) {
+  check.run_part({name}, [&](Check&) { return std::vector<CheckRow>{failed(name, error.what())}; });
+}
+
 int run(const CheckOptions& options) {
   Check check(options);
-  check_machine(check);
-  check_tests(check);
-  check_rates(check);
-  check_training(check);
+  run_stage(check, "look at the machine", check_machine);
+  run_stage(check, "tests", check_tests);
+  run_stage(check, "rates", check_rates);
+  run_stage(check, "training", check_training);
   fmt::print("{}", format_table(check.head(), check.rows()));
   return count(check.rows(), Outcome::fail) == 0 ? 0 : 1;
 }

@@ -1,10 +1,13 @@
 #include "gpu_check/model_shape.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <stdexcept>
 
 namespace strata {
 namespace {
+
+constexpr double unseen_run_rate = 20e-9;
 
 std::vector<ModelShape> all_shapes() {
   std::vector<ModelShape> shapes = large_shapes();
@@ -64,29 +67,33 @@ std::vector<std::string> make_model_arguments(const ModelShape& shape, const std
   return arguments;
 }
 
-double run_seconds(const ModelShape& shape, const ModelRates& rates, double step_seconds,
-                   int steps) {
-  return static_cast<double>(shape.num_parameters()) * rates.run_seconds_per_parameter +
-         steps * step_seconds;
+double ModelRates::run_rate(Placement placement) const {
+  const auto own = run_seconds_per_parameter.find(placement);
+  if (own != run_seconds_per_parameter.end()) return own->second;
+  if (run_seconds_per_parameter.empty()) return unseen_run_rate;
+  return std::ranges::max(run_seconds_per_parameter | std::views::values);
 }
 
-int steps_within(const ModelShape& shape, const ModelRates& rates, double step_seconds,
-                 double seconds) {
-  const double left = seconds - run_seconds(shape, rates, step_seconds, 0);
+double run_seconds(const ModelShape& shape, double rate, double step_seconds, int steps) {
+  return start_seconds + static_cast<double>(shape.num_parameters()) * rate + steps * step_seconds;
+}
+
+int steps_within(const ModelShape& shape, double rate, double step_seconds, double seconds) {
+  const double left = seconds - run_seconds(shape, rate, step_seconds, 0);
   const double steps = std::clamp(left / step_seconds, 0.0, double{steps_wanted});
   return static_cast<int>(steps);
 }
 
 bool fits(const ModelCost& cost) {
-  return std::ranges::all_of(cost.step_seconds,
+  return std::ranges::all_of(cost.step_seconds | std::views::values,
                              [](const StepSeconds& step) { return step.has_value(); });
 }
 
 double seconds_needed(const ModelCost& cost, const ModelRates& rates) {
   double needed =
       static_cast<double>(cost.shape.num_parameters()) * rates.make_seconds_per_parameter;
-  for (const StepSeconds& step : cost.step_seconds)
-    if (step) needed += run_seconds(cost.shape, rates, *step, steps_min);
+  for (const auto& [placement, step] : cost.step_seconds)
+    if (step) needed += run_seconds(cost.shape, rates.run_rate(placement), *step, steps_min);
   return needed;
 }
 

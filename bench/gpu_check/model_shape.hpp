@@ -2,6 +2,7 @@
 // Models that the check trains, all Llama-shaped, and which of them fits the time that is left.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,33 +29,39 @@ const ModelShape& shape_named(const std::string& name);
 
 std::vector<std::string> make_model_arguments(const ModelShape& shape, const std::string& folder);
 
+enum class Placement;
+
 // What a machine needs beside the steps themselves, as seen with another model.
 struct ModelRates {
   double make_seconds_per_parameter = 15e-9;
-  double run_seconds_per_parameter = 20e-9;  // to load, and to export
+  std::map<Placement, double> run_seconds_per_parameter;  // to load, and to export
+
+  // Where the placement has not been seen, the longest of the others.
+  double run_rate(Placement placement) const;
 };
+
+// Of every run, however small the model: the driver and its libraries are loaded.
+constexpr double start_seconds = 3;
 
 // How long the steps of a run take; none: it does not fit the machine.
 using StepSeconds = std::optional<double>;
 
 struct ModelCost {
   ModelShape shape;
-  // Of each placement; none: it does not fit.
-  std::vector<StepSeconds> step_seconds;
+  // Of the placements that decide; none: it does not fit.
+  std::map<Placement, StepSeconds> step_seconds;
 };
 
 constexpr int steps_wanted = 6, steps_min = 3;
 
-// Seconds of one run.
-double run_seconds(const ModelShape& shape, const ModelRates& rates, double step_seconds,
-                   int steps);
+// Seconds of one run, whose rate is seconds per parameter.
+double run_seconds(const ModelShape& shape, double rate, double step_seconds, int steps);
 // As many steps as the time allows; fewer than steps_min: it is not worth beginning.
-int steps_within(const ModelShape& shape, const ModelRates& rates, double step_seconds,
-                 double seconds);
+int steps_within(const ModelShape& shape, double rate, double step_seconds, double seconds);
 bool fits(const ModelCost& cost);
-// To make it and to take steps_min steps in each placement that fits.
+// To make it and to take steps_min steps in each of these placements that fits.
 double seconds_needed(const ModelCost& cost, const ModelRates& rates);
-// The first that fits in every placement and needs no more time; none: no model does.
+// The first that fits in all of these placements and needs no more time; none: no model does.
 std::optional<ModelShape> choose_model(const std::vector<ModelCost>& from_large_to_small,
                                        const ModelRates& rates, double seconds);
 

@@ -10,6 +10,7 @@ namespace strata {
 namespace {
 
 const std::string large = "large model";
+constexpr double small_run_seconds_max = 25;
 
 // Where nothing was predicted, what fits is not known: the smallest is the likeliest.
 ModelShape without_predictions() { return large_shapes().back(); }
@@ -17,11 +18,11 @@ ModelShape without_predictions() { return large_shapes().back(); }
 ModelCost cost_of(Check& check, const ModelShape& shape) {
   TrainingSeries series(check, shape);
   ModelCost cost{shape, {}};
-  for (Placement placement :
-       {Placement::all_resident, Placement::state_in_ram, Placement::state_on_nvme})
-    cost.step_seconds.push_back(series.predicted_step(placement));
+  // The drive does not decide: (c) is the last, and is not run where time or room is short.
+  for (Placement placement : {Placement::all_resident, Placement::state_in_ram})
+    cost.step_seconds[placement] = series.predicted_step(placement);
   // The searched one is at least as good as these.
-  cost.step_seconds.push_back(cost.step_seconds.front());
+  cost.step_seconds[Placement::searched] = cost.step_seconds[Placement::all_resident];
   return cost;
 }
 
@@ -55,7 +56,7 @@ void train_large(Check& check, const ModelRates& rates) {
   std::optional<ModelShape> chosen;
   check.run_part(TrainingSeries::row_names(large),
                  [&](Check& c) { return choose_large(c, rates, chosen); });
-  if (chosen) TrainingSeries(check, *chosen).run(rates);
+  if (chosen) TrainingSeries(check, *chosen).run(rates, {.reserved = torch_seconds(check)});
   check_torch(check, chosen.value_or(small_shape()));
 }
 
@@ -66,7 +67,9 @@ void skip_large(Check& check, const std::string& why) {
 
 ModelRates train_small(Check& check, const ModelShape& shape) {
   TrainingSeries series(check, shape);
-  series.run({});
+  SeriesTime time;
+  if (check.has_gpu()) time.run_seconds_max = small_run_seconds_max;
+  series.run({}, time);
   return series.rates_seen();
 }
 

@@ -21,6 +21,13 @@ bool has_a_word(const std::string& name, const TestGroup& group) {
          });
 }
 
+// "*Update*.*:*Adam*.*": patterns of suites.
+std::string patterns(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "*" : ":*") + word + "*.*";
+  return text;
+}
+
 std::size_t group_of(const std::string& suite, const std::vector<TestGroup>& groups) {
   const auto found = std::ranges::find_if(
       groups, [&](const TestGroup& group) { return has_a_word(suite, group); });
@@ -93,6 +100,14 @@ CheckRow row_of(const Tally& tally, const std::string& part, const std::string& 
 }
 
 }  // namespace
+
+std::string gtest_filter(const TestGroup& group, const std::vector<TestGroup>& groups) {
+  if (!group.words.empty()) return patterns(group.words);
+  std::vector<std::string> others;
+  for (const TestGroup& other : groups)
+    others.insert(others.end(), other.words.begin(), other.words.end());
+  return others.empty() ? "*" : "*-" + patterns(others);
+}
 
 std::vector<CheckRow> test_rows(const std::string& report, const std::string& printed,
                                 const std::vector<TestGroup>& groups) {

@@ -15,6 +15,9 @@ struct TestGroup {
   std::vector<std::string> words;
 };
 
+// --gtest_filter for the tests of one of `groups`.
+std::string gtest_filter(const TestGroup& group, const std::vector<TestGroup>& groups);
+
 // A row per group: failed when a test failed; not run, with the reason of the first that was
 // skipped, when none ran. `printed`: what the program wrote to its output. Throws nlohmann's
 // exceptions when `report` is no such report.

@@ -17,9 +17,13 @@ constexpr double plan_seconds_max = 30, run_seconds_min = 60;
 // A run is ended when it takes so many times longer than expected and a share of what is left:
 // others want to run as well.
 constexpr double patience = 3, share_of_left = 0.4;
+// Of the time that a run may take: a prediction that is a little off must not end it.
+constexpr double planned_share = 0.8;
 
 // What no profile tells.
-constexpr double unpredicted_step_seconds = 5;
+double unpredicted_step_seconds(const ModelShape& shape) {
+  return 2e-9 * static_cast<double>(shape.num_parameters());
+}
 
 double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -34,8 +38,21 @@ CheckJson memory_lines(const std::string& output) {
   return lines;
 }
 
-bool is_too_large(const ProgramEnd& end) {
-  return end.output_tail.find("strata: out of memory") != std::string::npos;
+bool says(const ProgramEnd& end, const char* text) {
+  return end.output_tail.find(text) != std::string::npos;
+}
+
+// Why a plan was refused that another machine would get; empty: something is wrong.
+std::string what_is_missing(const ProgramEnd& end) {
+  if (says(end, "strata: out of memory")) return "does not fit";
+  return says(end, "has no drives") ? "the drive was not measured" : "";
+}
+
+// The next run wants the room. What cannot go is no reason to stop.
+void empty_folder(const fs::path& folder) {
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  fs::create_directories(folder, ignored);
 }
 
 }  // namespace
@@ -87,8 +104,9 @@ std::optional<Prediction> TrainingSeries::predict(Placement placement) {
       check_.run("strata", {"plan", config, "--machine", check_.facts.profile, "--json", plan},
                  plan_seconds_max);
   if (end.succeeded()) return prediction_in(read_file(plan));
-  if (!is_too_large(end)) throw std::runtime_error(fmt::format("strata plan: {}", complaint(end)));
-  no_plan_ = "does not fit: " + check_.last_output();
+  const std::string missing = what_is_missing(end);
+  if (missing.empty()) throw std::runtime_error(fmt::format("strata plan: {}", complaint(end)));
+  no_plan_ = missing + ": " + check_.last_output();
   return {};
 }
 
@@ -108,8 +126,8 @@ std::vector<CheckRow> TrainingSeries::make_model() {
   const std::string row = row_names(model_).front();
   fs::remove_all(all.model);  // the shape alone
   fs::create_directories(all.nvme);
-  const ProgramEnd made =
-      check_.run("strata", make_model_arguments(shape_, all.model), check_.seconds_left() / 2);
+  const ProgramEnd made = check_.run("strata", make_model_arguments(shape_, all.model),
+                                     (check_.seconds_left() - time_.reserved) / 2);
   if (!made.succeeded()) return {failed(row, complaint(made), made.output_tail)};
   write_file(folder_ / "text.txt", training_text(shape_, steps_wanted));
   const ProgramEnd prepared = check_.run(
@@ -133,7 +151,9 @@ ProgramEnd TrainingSeries::run_training(Placement placement, int steps, double s
   if (!check_.facts.profile.empty())
     arguments.insert(arguments.end(), {"--machine", check_.facts.profile});
   const ProgramEnd end = check_.run("strata", arguments, seconds_max);
-  fs::remove_all(files(placement).exported);
+  std::error_code ignored;
+  fs::remove_all(files(placement).exported, ignored);
+  empty_folder(files(placement).nvme);
   return end;
 }
 
@@ -144,37 +164,52 @@ std::vector<CheckRow> TrainingSeries::read_training(Placement placement, const P
       steps_in(read_file(files(placement).output / "metrics.jsonl"), title(placement));
   CheckRow row = training_row(name(placement), steps, predicted);
   row.figures["memory"] = memory_lines(check_.last_output());
-  const double beside = end.seconds - sum(steps.step_seconds);
-  rates_.run_seconds_per_parameter = std::max(
-      rates_.run_seconds_per_parameter, beside / static_cast<double>(shape_.num_parameters()));
+  const double beside = end.seconds - sum(steps.step_seconds) - start_seconds;
+  rates_.run_seconds_per_parameter[placement] =
+      std::max(beside, 0.0) / static_cast<double>(shape_.num_parameters());
   trained_.push_back(steps);
   return {row};
 }
 
-std::vector<CheckRow> TrainingSeries::train(Placement placement, const ModelRates& expected) {
+// As another model has shown for this placement, else as this one has for others.
+double TrainingSeries::run_rate(Placement placement) const {
+  const bool is_expected = expected_.run_seconds_per_parameter.contains(placement);
+  const bool is_seen = !rates_.run_seconds_per_parameter.empty();
+  return is_seen && !is_expected ? rates_.run_rate(placement) : expected_.run_rate(placement);
+}
+
+double TrainingSeries::seconds_allowed() const {
+  return std::min(check_.seconds_left() - time_.reserved, time_.run_seconds_max);
+}
+
+std::vector<CheckRow> TrainingSeries::train(Placement placement) {
   if (!has_model_) return {not_run(name(placement), "there is no model")};
   if (placement == Placement::searched && check_.facts.profile.empty())
     return {not_run(name(placement), "there is no machine profile to search with")};
   const auto predicted = predict(placement);
   if (!no_plan_.empty()) return {not_run(name(placement), no_plan_)};
-  const double step = predicted ? predicted->step_seconds : unpredicted_step_seconds;
-  const double left = check_.seconds_left();
-  const int steps = steps_within(shape_, expected, step, left);
+  const double step = predicted ? predicted->step_seconds : unpredicted_step_seconds(shape_);
+  const double rate = run_rate(placement), allowed = seconds_allowed();
+  const double planned = planned_share * allowed;
+  const int steps = steps_within(shape_, rate, step, planned);
   if (steps < steps_min)
     return {not_run(name(placement),
-                    fmt::format("{:.0f} s are left, and {} steps would take {:.0f} s", left,
-                                steps_min, run_seconds(shape_, expected, step, steps_min)))};
-  const double seconds_max = std::max({patience * run_seconds(shape_, expected, step, steps),
-                                       share_of_left * left, run_seconds_min});
-  const ProgramEnd end = run_training(placement, steps, seconds_max);
+                    fmt::format("it may take {:.0f} s, and {} steps would take {:.0f} s",
+                                std::max(planned, 0.0), steps_min,
+                                run_seconds(shape_, rate, step, steps_min)))};
+  const double patient = std::max({patience * run_seconds(shape_, rate, step, steps),
+                                   share_of_left * check_.seconds_left(), run_seconds_min});
+  const ProgramEnd end = run_training(placement, steps, std::min(patient, allowed));
   return read_training(placement, end, predicted);
 }
 
-void TrainingSeries::run(const ModelRates& expected) {
+void TrainingSeries::run(const ModelRates& expected, const SeriesTime& time) {
+  expected_ = expected;
+  time_ = time;
   const std::vector<std::string> names = row_names(model_);
   check_.run_part({names.front()}, [&](Check&) { return make_model(); });
   for (Placement placement : placements())
-    check_.run_part({name(placement)}, [&](Check&) { return train(placement, expected); });
+    check_.run_part({name(placement)}, [&](Check&) { return train(placement); });
   check_.run_part({names.back()}, [&](Check&) {
     return std::vector<CheckRow>{equality_row(names.back(), trained_)};
   });

@@ -3,7 +3,7 @@
 // Its files are gone when it is.
 
 #include <filesystem>
-#include <map>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +15,12 @@
 
 namespace strata {
 
+// What a series may use of the time that is left.
+struct SeriesTime {
+  double run_seconds_max = std::numeric_limits<double>::infinity();  // of one placement
+  double reserved = 0;                                               // for what comes after it
+};
+
 class TrainingSeries {
  public:
   TrainingSeries(Check& check, ModelShape shape);
@@ -23,7 +29,7 @@ class TrainingSeries {
   TrainingSeries& operator=(const TrainingSeries&) = delete;
 
   // Adds a row for the model, one per placement, and one for their equality.
-  void run(const ModelRates& expected);
+  void run(const ModelRates& expected, const SeriesTime& time);
   // Of a placement's steps, from the model's shape alone; none: it does not fit.
   StepSeconds predicted_step(Placement placement);
 
@@ -33,7 +39,9 @@ class TrainingSeries {
 
  private:
   std::vector<CheckRow> make_model();
-  std::vector<CheckRow> train(Placement placement, const ModelRates& expected);
+  std::vector<CheckRow> train(Placement placement);
+  double run_rate(Placement placement) const;
+  double seconds_allowed() const;
   ProgramEnd run_training(Placement placement, int steps, double seconds_max);
   std::vector<CheckRow> read_training(Placement placement, const ProgramEnd& end,
                                       const std::optional<Prediction>& predicted);
@@ -48,7 +56,8 @@ class TrainingSeries {
   std::filesystem::path folder_, fast_folder_;
   std::string no_plan_;  // why the last plan was refused
   bool has_model_ = false;
-  ModelRates rates_{0, 0};
+  ModelRates expected_, rates_;  // of another model, and of this one
+  SeriesTime time_;
   std::vector<TrainedSteps> trained_;
 };
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "gpu_check/parts.hpp"
+#include "gpu_check/training_series.hpp"
 
 namespace strata {
 namespace {
@@ -77,6 +78,39 @@ TEST_F(CheckTest, GoesOnAfterAPartWhoseJsonIsBroken) {
   EXPECT_EQ(json["parts"].size(), check.rows().size());
 }
 
+TEST_F(CheckTest, LosesOneRowToTestsThatCrash) {
+  program("cuda_test", R"sh(
+case "$3" in *=\*Attention*) kill -SEGV $$ ;; esac
+printf '{"testsuites": [{"name": "CudaUpdate", "time": "0.1s", "testsuite": [{"name": "A",'\
+' "result": "COMPLETED"}]}]}' > "${1#--gtest_output=json:}")sh");
+  options_.extent = Extent::quick;
+  Check check(options_);
+  check_tests(check);
+  EXPECT_EQ(row(check, "attention, products, Llama").outcome, Outcome::fail);
+  EXPECT_EQ(row(check, "attention, products, Llama").told, "ended by signal 11");
+  for (const char* part : {"GPU = CPU Adam bits", "kernel parity", "device contract"})
+    EXPECT_EQ(row(check, part).outcome, Outcome::pass) << row(check, part).told;
+}
+
+TEST_F(CheckTest, GoesOnWhenItsTableCannotBeKept) {
+  Check check(options_);
+  fs::remove_all(options_.out);
+  check.run_part({"a part"}, [](Check&) { return none_run({"a part"}, "no reason"); });
+  EXPECT_EQ(row(check, "a part").told, "no reason");
+}
+
+TEST_F(CheckTest, MeasuresTheRestOfAMachineWhoseDriveCannotBeMeasured) {
+  program("strata", R"sh(
+case "$*" in *--nvme-path*) echo 'strata: O_DIRECT is refused' >&2; exit 1 ;; esac
+echo '{"values": {}}' > "$6")sh");
+  Check check(options_);
+  check_rates(check);
+  EXPECT_EQ(row(check, "machine profile").outcome, Outcome::pass);
+  EXPECT_THAT(row(check, "machine profile").told,
+              HasSubstr("without a drive: exit code 1: strata: O_DIRECT is refused"));
+  EXPECT_EQ(check.facts.profile, (options_.out / "machine.yaml").string());
+}
+
 TEST_F(CheckTest, ReportsWhatACommandSaysThatIsUnknown) {
   program("strata", doctor(gpu_findings));
   Check check(options_);
@@ -98,6 +132,33 @@ TEST_F(CheckTest, TrainsNothingWithoutAModel) {
   EXPECT_EQ(row(check, "3M losses").outcome, Outcome::not_run);
 }
 
+// Plans of a machine without drives; training leaves a file on the drive.
+const std::string driveless_strata = R"sh(
+case $1 in
+  make-model) mkdir -p "$2" ;;
+  plan)
+    echo '{}' > "$6"
+    ! grep -q 'optimizer: nvme' "$2" || { echo 'strata: machine m has no drives' >&2; exit 2; } ;;
+  train)
+    drive="$(sed -n 's/^ *nvme_paths: "\(.*\)"$/\1/p' "$2")"
+    [ -z "$(ls "$drive")" ] || { echo 'the drive is not empty' >&2; exit 1; }
+    echo state > "$drive/state"
+    exit 3 ;;
+esac
+)sh";
+
+TEST_F(CheckTest, RunsNothingOnADriveThatWasNotMeasuredAndEmptiesItAfterEachRun) {
+  program("strata", driveless_strata);
+  options_.extent = Extent::quick;
+  Check check(options_);
+  check.facts.profile = "machine.yaml";
+  check_training(check);
+  EXPECT_EQ(row(check, "3M on the host (c) state on NVMe").outcome, Outcome::not_run);
+  EXPECT_THAT(row(check, "3M on the host (c) state on NVMe").told, HasSubstr("has no drives"));
+  EXPECT_EQ(row(check, "3M on the host (a) all resident").told, "exit code 3");
+  EXPECT_EQ(row(check, "3M on the host (b) state in RAM").told, "exit code 3");
+}
+
 // Trains in two lines, on NVMe to a loss that is another in its last bit.
 const std::string lossy_strata = R"sh(
 case $1 in
@@ -114,6 +175,24 @@ case $1 in
     printf 'begun\nmemory gpu planned 1 GiB, measured 1 GiB\n' ;;
 esac
 )sh";
+
+TEST_F(CheckTest, BeginsNoRunThatCannotEndInItsSeriesTime) {
+  program("strata", lossy_strata);
+  Check check(options_);
+  TrainingSeries series(check, tiny_shape());
+  series.run({}, {.run_seconds_max = start_seconds});
+  EXPECT_THAT(row(check, "3M on the host (a) all resident").told,
+              HasSubstr("it may take 2 s, and 3 steps would take 3 s"));
+  EXPECT_EQ(row(check, "3M on the host (c) state on NVMe").outcome, Outcome::not_run);
+}
+
+TEST_F(CheckTest, LeavesWhatIsReservedToOthers) {
+  program("strata", lossy_strata);
+  Check check(options_);
+  TrainingSeries series(check, tiny_shape());
+  series.run({}, {.reserved = options_.budget_seconds - start_seconds});
+  EXPECT_EQ(row(check, "3M on the host (a) all resident").outcome, Outcome::not_run);
+}
 
 TEST_F(CheckTest, FailsWhenOnePlacementTrainsToOtherBits) {
   program("strata", lossy_strata);

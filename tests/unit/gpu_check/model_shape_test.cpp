@@ -11,10 +11,16 @@ namespace {
 
 using testing::HasSubstr;
 
-const ModelRates rates{10e-9, 20e-9};
+constexpr double load_rate = 20e-9;
+const ModelRates rates{10e-9, {{Placement::all_resident, load_rate}}};
 
 std::vector<ModelCost> costs(StepSeconds large, StepSeconds small) {
-  return {{large_shapes()[0], {0.5, 2.0, large}}, {large_shapes()[1], {0.25, 1.0, small}}};
+  const auto steps = [](double resident, StepSeconds in_ram) {
+    return std::map<Placement, StepSeconds>{{Placement::all_resident, resident},
+                                            {Placement::searched, resident},
+                                            {Placement::state_in_ram, in_ram}};
+  };
+  return {{large_shapes()[0], steps(0.5, large)}, {large_shapes()[1], steps(0.25, small)}};
 }
 
 std::string chosen(const std::vector<ModelCost>& from, double seconds) {
@@ -30,7 +36,7 @@ TEST(ModelShape, HasTheParametersThatItsNameSays) {
 }
 
 TEST(ModelShape, IsTheLargestThatGetsThroughInTime) {
-  // 3B: 30 s to make, 3 x 60 s to load, 3 x (0.5 + 2 + 20) s of steps.
+  // 3B: 30 s to make, 3 x (3 + 60) s to start and load, 3 x (0.5 + 0.5 + 20) s of steps.
   EXPECT_EQ(chosen(costs(20, 5), 300), "3B");
   EXPECT_EQ(chosen(costs(20, 5), 250), "1B");
   EXPECT_EQ(chosen(costs(20, 5), 50), "none");
@@ -39,7 +45,7 @@ TEST(ModelShape, IsTheLargestThatGetsThroughInTime) {
 TEST(ModelShape, NeedsTheTimeOfAllItsRuns) {
   const auto parameters = static_cast<double>(large_shapes()[0].num_parameters());
   EXPECT_DOUBLE_EQ(seconds_needed(costs(20, 5)[0], rates),
-                   parameters * 10e-9 + 3 * parameters * 20e-9 + 3 * 22.5);
+                   parameters * 10e-9 + 3 * (start_seconds + parameters * load_rate) + 3 * 21);
   EXPECT_FALSE(fits(costs(std::nullopt, 5)[0]));
 }
 
@@ -49,10 +55,17 @@ TEST(ModelShape, IsNotOneOfWhichAPlacementDoesNotFit) {
 }
 
 TEST(ModelShape, TakesAsManyStepsAsTheTimeAllows) {
-  const ModelShape& shape = large_shapes()[1];  // 23 s to load
-  EXPECT_EQ(steps_within(shape, rates, 10, 1000), steps_wanted);
-  EXPECT_EQ(steps_within(shape, rates, 10, 70), 4);
-  EXPECT_EQ(steps_within(shape, rates, 10, 10), 0);
+  const ModelShape& shape = large_shapes()[1];  // 3 s to start, 22 s to load
+  EXPECT_EQ(steps_within(shape, load_rate, 10, 1000), steps_wanted);
+  EXPECT_EQ(steps_within(shape, load_rate, 10, 70), 4);
+  EXPECT_EQ(steps_within(shape, load_rate, 10, 10), 0);
+}
+
+TEST(ModelRates, AreThePlacementsOwnElseTheLongestSeen) {
+  const ModelRates seen{10e-9, {{Placement::all_resident, 1e-9}, {Placement::state_in_ram, 5e-9}}};
+  EXPECT_EQ(seen.run_rate(Placement::all_resident), 1e-9);
+  EXPECT_EQ(seen.run_rate(Placement::state_on_nvme), 5e-9);
+  EXPECT_GT(ModelRates{}.run_rate(Placement::state_on_nvme), 5e-9);
 }
 
 RunFiles run_files() { return {"model", "a \"shard\".tok", "out", "exported", "nvme"}; }

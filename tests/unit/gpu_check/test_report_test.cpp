@@ -30,6 +30,13 @@ const std::vector<TestGroup> groups{{"Adam bits", {"Update"}}, {"the rest", {}}}
 const std::string skip_output =
     "[ RUN      ] CudaUpdate.A\nx_test.cpp:5: Skipped\nno device: the driver is missing\n\n";
 
+TEST(TestReport, HasAFilterForEachGroupAndAllElseInTheLast) {
+  const std::vector<TestGroup> all{{"bits", {"Update", "Adam"}}, {"runs", {"Run"}}, {"rest", {}}};
+  EXPECT_EQ(gtest_filter(all[0], all), "*Update*.*:*Adam*.*");
+  EXPECT_EQ(gtest_filter(all[2], all), "*-*Update*.*:*Adam*.*:*Run*.*");
+  EXPECT_EQ(gtest_filter(all[2], {all[2]}), "*");
+}
+
 TEST(TestReport, MakesARowOfEachGroupOfSuites) {
   const auto rows =
       test_rows(report({suite("CudaUpdate", {test("A", "COMPLETED"), test("B", "COMPLETED")}),
