@@ -8,16 +8,10 @@
 #include <cmath>
 
 #include "contract/cuda/kernels_under_test.hpp"
-#include "contract/kernels/kernels_harness.hpp"
+#include "contract/kernels/attention_tensors.hpp"
 
 namespace strata::testing {
 namespace {
-
-struct AttentionCase {
-  std::string name;
-  std::int64_t t, q, g, d;
-  std::vector<std::int32_t> documents;  // where they start
-};
 
 std::vector<AttentionCase> cases() {
   return {{"one token", 1, 1, 1, 64, {0}},
@@ -35,36 +29,9 @@ std::vector<AttentionCase> cases() {
           {"a group of three heads", 70, 3, 1, 128, {0, 33}}};
 }
 
-std::vector<std::int32_t> starts_of_tokens(const AttentionCase& c) {
-  std::vector<std::int32_t> starts;
-  for (std::int64_t token = 0; token < c.t; ++token) {
-    const auto after = std::ranges::upper_bound(c.documents, static_cast<std::int32_t>(token));
-    starts.push_back(*std::prev(after));
-  }
-  return starts;
-}
-
-struct AttentionData {
-  Tensor q, k, v, dout, starts, out, lse, dq, dk, dv;
-  float scale;
-
+struct AttentionData : AttentionTensors {
   AttentionData(const AttentionCase& c, std::uint64_t seed)
-      : q(DType::bf16, {c.t, c.q, c.d}),
-        k(DType::bf16, {c.t, c.g, c.d}),
-        v(k),
-        dout(q),
-        starts(integers(starts_of_tokens(c))),
-        out(DType::bf16, {c.t, c.q, c.d}),
-        lse(DType::f32, {c.q, c.t}),
-        dq(DType::bf16, {c.t, c.q, c.d}),
-        dk(DType::bf16, {c.t, c.g, c.d}),
-        dv(DType::bf16, {c.t, c.g, c.d}),
-        scale(1 / std::sqrt(static_cast<float>(c.d))) {
-    PhiloxStream random(seed, 0);
-    for (Tensor* like_q : {&q, &dout})
-      *like_q = random_normal(random, DType::bf16, {c.t, c.q, c.d});
-    for (Tensor* like_k : {&k, &v}) *like_k = random_normal(random, DType::bf16, {c.t, c.g, c.d});
-  }
+      : AttentionTensors(c, DType::bf16, seed) {}
   // With other storage; results are not taken along.
   AttentionData stored(DType dtype) const {
     AttentionData wide = *this;
@@ -74,20 +41,6 @@ struct AttentionData {
     wide.lse = Tensor(dtype == DType::f64 ? DType::f64 : DType::f32, lse.view().shape);
     wide.starts = copy_of(starts);
     return wide;
-  }
-  AttentionArgs args(std::span<std::byte> scratch) const {
-    return {.q_tqd = q,
-            .k_tgd = k,
-            .v_tgd = v,
-            .document_start_t = starts,
-            .scale = scale,
-            .out_tqd = out,
-            .lse_qt = lse,
-            .dout_tqd = dout,
-            .dq_tqd = dq,
-            .dk_tgd = dk,
-            .dv_tgd = dv,
-            .scratch = scratch};
   }
   std::string bits() const { return out.bits() + lse.bits() + dq.bits() + dk.bits() + dv.bits(); }
 };

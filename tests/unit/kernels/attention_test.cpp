@@ -5,17 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "contract/kernels/kernels_harness.hpp"
+#include "contract/kernels/attention_tensors.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 namespace strata::testing {
 namespace {
-
-struct AttentionCase {
-  std::string name;
-  std::int64_t t, q, g, d;
-  std::vector<std::int32_t> document_starts;  // of the documents, not of the tokens
-};
 
 // Within one tile and across tiles of queries and keys; documents that begin within, at and after a
 // block.
@@ -34,47 +28,6 @@ std::vector<AttentionCase> attention_cases() {
           {"usual head", 130, 3, 1, 64, {0, 100}},
           {"wide head", 65, 2, 2, 128, {0}}};
 }
-
-struct AttentionTensors {
-  AttentionTensors(const AttentionCase& c, DType dtype, std::uint64_t seed) : random(seed, 0) {
-    for (Tensor* query_shaped : {&q, &dout})
-      *query_shaped = random_normal(random, dtype, {c.t, c.q, c.d});
-    for (Tensor* key_shaped : {&k, &v}) *key_shaped = random_normal(random, dtype, {c.t, c.g, c.d});
-    for (Tensor* result : {&out, &dq}) *result = Tensor(dtype, {c.t, c.q, c.d});
-    for (Tensor* result : {&dk, &dv}) *result = Tensor(dtype, {c.t, c.g, c.d});
-    lse = Tensor(DType::f32, {c.q, c.t});
-    std::vector<std::int32_t> of_tokens;
-    std::size_t next = 0;
-    for (std::int64_t token = 0; token < c.t; ++token) {
-      while (next < c.document_starts.size() && c.document_starts[next] <= token) ++next;
-      of_tokens.push_back(c.document_starts[next - 1]);
-    }
-    starts = integers(of_tokens);
-    scale = 1 / std::sqrt(static_cast<float>(c.d));
-  }
-
-  AttentionArgs args(std::span<std::byte> scratch) const {
-    return {.q_tqd = q,
-            .k_tgd = k,
-            .v_tgd = v,
-            .document_start_t = starts,
-            .scale = scale,
-            .out_tqd = out,
-            .lse_qt = lse,
-            .dout_tqd = dout,
-            .dq_tqd = dq,
-            .dk_tgd = dk,
-            .dv_tgd = dv,
-            .scratch = scratch};
-  }
-
-  PhiloxStream random;
-  Tensor q{DType::f32, {1}}, k{DType::f32, {1}}, v{DType::f32, {1}}, out{DType::f32, {1}},
-      dout{DType::f32, {1}};
-  Tensor dq{DType::f32, {1}}, dk{DType::f32, {1}}, dv{DType::f32, {1}}, lse{DType::f32, {1}},
-      starts{DType::i32, {1}};
-  float scale = 1;
-};
 
 // The textbook, in double, one head and one query at a time.
 struct Oracle {
