@@ -40,6 +40,9 @@ struct NvmeResult {
   Samples bytes_per_s;
   Samples cpu_seconds_per_gb;  // of the process
   Latency latency;
+  // Of `write`: the same blocks into files that were not there, their space reserved, until a flush
+  // has made them durable: what checkpoints get. Empty: not measured, as in older reports.
+  std::optional<Samples> new_file_bytes_per_s;
   // The same work done by fio in the same run, alternating; empty: not asked, or not installed.
   std::optional<Samples> fio_bytes_per_s, fio_cpu_seconds_per_gb;
   // The best job fio found for this pattern, which those samples are of: "io_uring, 4.00 MiB x 32".

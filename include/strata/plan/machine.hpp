@@ -58,11 +58,18 @@ struct HostProfile {
 
 struct DriveProfile {
   std::uint64_t bytes = 0;
-  double read_bytes_per_s = 0, write_bytes_per_s = 0;
+  double read_bytes_per_s = 0, write_bytes_per_s = 0;  // over what was written before
+  // Into files that were not there, as checkpoints are, until they are durable; 0: not told, taken
+  // as write_bytes_per_s.
+  double new_file_bytes_per_s = 0;
   // The sum of both when half is read and half written; 0: they take turns; twice the slower one's
   // rate: neither feels the other.
   double mixed_bytes_per_s = 0;
   double endurance_bytes = 0;    // may be written in its life; 0: unknown
+
+  double new_file_rate() const {
+    return new_file_bytes_per_s > 0 ? new_file_bytes_per_s : write_bytes_per_s;
+  }
 };
 
 // Collectives among the ranks of the machine.
