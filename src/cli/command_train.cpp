@@ -107,20 +107,20 @@ std::filesystem::path free_export_target(const RunConfig& config) {
   return target;
 }
 
-// The machine as the ranks of a run have it: all of it, and of its drives as many as the config
-// names. None: nothing is predicted.
+// The machine as the ranks of a run have it: all of it. None: nothing is predicted.
 std::optional<MachineProfile> run_machine(const TrainCommand& command, const RunConfig& config) {
   if (command.machine.empty()) return {};
   MachineProfile machine = read_machine_file(command.machine);
   machine.ranks = config.world;
-  machine.drives.resize(std::min(machine.drives.size(), config.offload.nvme_paths.size()));
   return machine;
 }
 
-// offload.auto: what the config leaves open is what a search finds fastest on the machine.
-RunConfig searched(const RunConfig& config, const std::optional<MachineProfile>& machine,
-                   bool leads) {
+// offload.auto: what the config leaves open is what a search finds fastest on the machine, with as
+// many of its drives as the config names.
+RunConfig searched(const RunConfig& config, std::optional<MachineProfile> machine, bool leads) {
   if (!config.offload.automatic || !machine) return config;
+  std::vector<DriveProfile>& drives = machine->drives;
+  drives.resize(std::min(drives.size(), config.offload.nvme_paths.size()));
   const RunConfig chosen = auto_plan(config, *machine);
   if (leads)
     fmt::print("offload.auto found, to paste in its place:\n{}\n", auto_plan_block(chosen));

@@ -20,6 +20,11 @@ double both_ways(const DriveProfile& drive) {
 
 }  // namespace
 
+int MachineProfile::saving_drive() const {
+  const auto slowest = std::ranges::min_element(drives, {}, &DriveProfile::new_file_rate);
+  return slowest == drives.end() ? -1 : static_cast<int>(slowest - drives.begin());
+}
+
 TierLimits machine_limits(const MachineProfile& machine, double headroom) {
   const double own = 1 - headroom, shared = own / std::max(1, machine.ranks);
   TierLimits limits;

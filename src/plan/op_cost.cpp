@@ -43,6 +43,7 @@ class CostModel {
       : program_(program),
         plan_(plan),
         rates_(machine, num_drives(plan, schedule)),
+        saving_drive_(machine.saving_drive()),
         work_seconds_(program.works.size(), not_known) {}
 
   OpDemand demand(const Op& op) {
@@ -127,8 +128,8 @@ class CostModel {
     return demand;
   }
 
-  // Read, written to a buffer as a checkpoint has it, and that to the drives. A machine without
-  // drives says nothing of where checkpoints go.
+  // Read, written to a buffer as a checkpoint has it, and that to a drive. A machine without drives
+  // says nothing of where checkpoints go.
   OpDemand save(const Op& op) const {
     OpDemand demand;
     const TileRef& tile = op.operands.front().what;
@@ -137,9 +138,13 @@ class CostModel {
     const auto bytes =
         static_cast<double>(storage_bytes(dtype, program_.tile_count(tile.shard, tile.tile)));
     cross_host_memory(demand, crossed_bytes(op) + 2 * bytes);
-    demand.uses_all_drives = rates_.checkpoint_write() > 0;
-    if (demand.uses_all_drives)
-      use(demand, Resource::nvme_write, bytes, bytes / rates_.checkpoint_write());
+    demand.drive = saving_drive_;
+    if (demand.drive == no_drive) return demand;
+    demand.drive_seconds = bytes / rates_.save();
+    const double all = rates_.all_drives_write(),
+                 own = rates_.drive_write(static_cast<std::size_t>(demand.drive));
+    const double part = all > 0 ? std::min(1.0, own / all) : 1;
+    use(demand, Resource::nvme_write, bytes, demand.drive_seconds * part);
     return demand;
   }
 
@@ -211,6 +216,7 @@ class CostModel {
   const Program& program_;
   const Plan& plan_;
   RankRates rates_;
+  const int saving_drive_;
   std::vector<double> work_seconds_;  // by index of Program::works
   std::map<std::tuple<DType, DType, DType>, double> update_rates_;
 };

@@ -23,8 +23,7 @@ struct OpDemand {
   std::array<std::uint64_t, num_resources> bytes{};  // through each resource
   double flops = 0;
   int drive = no_drive;
-  double drive_seconds = 0;      // of its drive at full rate, in the op's direction
-  bool uses_all_drives = false;  // a part of each, as much as it has of nvme_write
+  double drive_seconds = 0;  // of its drive at full rate, in the op's direction
 };
 
 // The schedule's ops by OpId. Throws ConfigError when the plan has no such schedule or needs what

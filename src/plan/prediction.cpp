@@ -62,10 +62,9 @@ std::vector<DriveWear> drive_wear(const Plan& plan, const MachineProfile& machin
   return drives;
 }
 
-double write_rate(const MachineProfile& machine) {
-  double rate = 0;
-  for (const DriveProfile& drive : machine.drives) rate += drive.write_bytes_per_s;
-  return rate;
+double saving_rate(const MachineProfile& machine) {
+  const int drive = machine.saving_drive();
+  return drive < 0 ? 0 : machine.drives[static_cast<std::size_t>(drive)].new_file_rate();
 }
 
 // Steps overlap, but not across a drain: from the report before to the report after it pass the end
@@ -121,7 +120,7 @@ Prediction predict(const Program& program, const Plan& plan, const MachineProfil
   p.resources = resource_uses(p.simulation);
   p.waits = exposed_waits(p.simulation);
   p.drives = drive_wear(plan, machine);
-  const double rate = write_rate(machine);
+  const double rate = saving_rate(machine);
   p.savings = {saving("export", facts.export_bytes, rate),
                saving("checkpoint", facts.checkpoint_bytes, rate)};
   p.saving_step = saving_step(program, plan, machine, p.simulation.step_seconds, facts.save_steps);

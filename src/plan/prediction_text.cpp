@@ -160,7 +160,7 @@ std::string format_savings(const Prediction& p) {
                         scaled(static_cast<double>(saving.bytes), "B"),
                         exports ? "weights" : "masters and moments");
     if (saving.seconds > 0)
-      text += fmt::format(", {} at the rate of all drives", format_seconds(saving.seconds));
+      text += fmt::format(", {} to write on one drive", format_seconds(saving.seconds));
     text += exports ? "\n" : format_saving_step(p) + "\n";
   }
   return text;

@@ -30,8 +30,6 @@ RankRates::RankRates(const MachineProfile& machine, std::size_t num_drives)
     all_read_ += machine.drives[i].read_bytes_per_s / ranks_;
     all_write_ += machine.drives[i].write_bytes_per_s / ranks_;
   }
-  for (const DriveProfile& drive : machine.drives)
-    checkpoint_write_ += drive.write_bytes_per_s / ranks_;
 }
 
 double RankRates::stated(double rate, std::string_view key) const {
@@ -104,6 +102,12 @@ double RankRates::drive_read(std::size_t index) const {
 double RankRates::drive_write(std::size_t index) const {
   return stated(drive(index).write_bytes_per_s,
                 fmt::format("drives[{}].write_bytes_per_s", index)) /
+         ranks_;
+}
+
+double RankRates::save() const {
+  const auto index = static_cast<std::size_t>(machine_.saving_drive());
+  return stated(drive(index).new_file_rate(), fmt::format("drives[{}].write_bytes_per_s", index)) /
          ranks_;
 }
 

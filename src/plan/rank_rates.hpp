@@ -35,8 +35,8 @@ class RankRates {
   double drive_write(std::size_t drive) const;
   double all_drives_read() const { return all_read_; }
   double all_drives_write() const { return all_write_; }
-  // Of all drives that the machine has, whatever the plan keeps on them; 0: it has none.
-  double checkpoint_write() const { return checkpoint_write_; }
+  // Into new files of machine.saving_drive(), whatever the plan keeps on it.
+  double save() const;
 
  private:
   double stated(double rate, std::string_view key) const;
@@ -46,7 +46,7 @@ class RankRates {
   const MachineProfile machine_;  // its own: callers pass temporaries
   double ranks_;
   std::size_t num_drives_;
-  double all_read_ = 0, all_write_ = 0, checkpoint_write_ = 0;
+  double all_read_ = 0, all_write_ = 0;
 };
 
 // How much the two directions of a drive carry together, as a sum of fractions of their own rates:

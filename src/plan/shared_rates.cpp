@@ -19,26 +19,10 @@ SharedRates::SharedRates(const MachineProfile& machine) {
   both_down_ = both > 0 ? machine.link.down_bytes_per_s / both : 0;
   link_ = add_directions(std::max(both_up_, both_down_));
   host_memory_ = add({}, 1);
-  add_drives(machine.drives);
-}
-
-void SharedRates::add_drives(const std::vector<DriveProfile>& profiles) {
-  DriveProfile all;
-  for (const DriveProfile& drive : profiles) {
-    all.read_bytes_per_s += drive.read_bytes_per_s;
-    all.write_bytes_per_s += drive.write_bytes_per_s;
-    all.mixed_bytes_per_s += drive.mixed_bytes_per_s;
-  }
-  if (std::ranges::count(profiles, 0, &DriveProfile::mixed_bytes_per_s) > 0)
-    all.mixed_bytes_per_s = 0;
-  const auto add_one = [&](const DriveProfile& drive) {
+  for (const DriveProfile& drive : machine.drives) {
     const double both_share = 1 / mixed_capacity(drive);
-    return Drive{add_directions(both_share), both_share,
-                 drive.read_bytes_per_s / all.read_bytes_per_s,
-                 drive.write_bytes_per_s / all.write_bytes_per_s};
-  };
-  for (const DriveProfile& drive : profiles) drives_.push_back(add_one(drive));
-  if (!profiles.empty()) all_drives_ = add_one(all);
+    drives_.push_back({add_directions(both_share), both_share});
+  }
 }
 
 int SharedRates::add(const SharedRate& rate, double most) {
@@ -54,14 +38,13 @@ SharedRates::Directions SharedRates::add_directions(double share_of_one) {
 }
 
 std::vector<Draws> SharedRates::draws(const std::vector<OpDemand>& demands) const {
-  const bool are_drives_one = std::ranges::any_of(demands, &OpDemand::uses_all_drives);
   std::vector<Draws> all;
   all.reserve(demands.size());
-  for (const OpDemand& demand : demands) all.push_back(draws(demand, are_drives_one));
+  for (const OpDemand& demand : demands) all.push_back(draws(demand));
   return all;
 }
 
-Draws SharedRates::draws(const OpDemand& demand, bool are_drives_one) const {
+Draws SharedRates::draws(const OpDemand& demand) const {
   Draws draws;
   if (demand.seconds == 0) return draws;
   const auto share = [&](Resource of) {
@@ -71,25 +54,15 @@ Draws SharedRates::draws(const OpDemand& demand, bool are_drives_one) const {
   draw(draws, link_.one, share(Resource::up));
   draw(draws, link_.other, share(Resource::down));
   draw(draws, link_.both, share(Resource::up) * both_up_ + share(Resource::down) * both_down_);
-  if (demand.uses_all_drives) add_all_drives(draws, share(Resource::nvme_write), false);
-  if (demand.drive != no_drive)
-    add_drive(draws, demand, share(Resource::nvme_read) > 0, are_drives_one);
+  if (demand.drive != no_drive) add_drive(draws, demand, share(Resource::nvme_read) > 0);
   return draws;
 }
 
-void SharedRates::add_drive(Draws& draws, const OpDemand& demand, bool reads,
-                            bool are_drives_one) const {
+void SharedRates::add_drive(Draws& draws, const OpDemand& demand, bool reads) const {
   const Drive& drive = drives_[static_cast<std::size_t>(demand.drive)];
   const double share = demand.drive_seconds / demand.seconds;
   draw(draws, reads ? drive.rates.one : drive.rates.other, share);
   draw(draws, drive.rates.both, share * drive.both_share);
-  if (are_drives_one)
-    add_all_drives(draws, share * (reads ? drive.of_reads : drive.of_writes), reads);
-}
-
-void SharedRates::add_all_drives(Draws& draws, double share, bool reads) const {
-  draw(draws, reads ? all_drives_.rates.one : all_drives_.rates.other, share);
-  draw(draws, all_drives_.rates.both, share * all_drives_.both_share);
 }
 
 double SharedRates::least_seconds(const std::vector<OpDemand>& demands,

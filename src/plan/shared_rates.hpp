@@ -26,15 +26,12 @@ class SharedRates {
   struct Drive {
     Directions rates;
     double both_share = 1;  // of what both directions can do together, by one at its full rate
-    double of_reads = 0, of_writes = 0;  // of the rates of all drives
   };
 
   int add(const SharedRate& rate, double most);
   Directions add_directions(double share_of_one);
-  void add_drives(const std::vector<DriveProfile>& profiles);
-  Draws draws(const OpDemand& demand, bool are_drives_one) const;
-  void add_drive(Draws& draws, const OpDemand& demand, bool reads, bool are_drives_one) const;
-  void add_all_drives(Draws& draws, double share, bool reads) const;
+  Draws draws(const OpDemand& demand) const;
+  void add_drive(Draws& draws, const OpDemand& demand, bool reads) const;
 
   std::vector<SharedRate> rates_;
   std::vector<double> most_;  // by rate: what can be drawn on it at any moment
@@ -42,7 +39,6 @@ class SharedRates {
   int host_memory_ = 0;
   double both_up_ = 0, both_down_ = 0;
   std::vector<Drive> drives_;
-  Drive all_drives_;  // as one: what uses all of them shares that with what uses some
 };
 
 }  // namespace strata

@@ -106,9 +106,7 @@ CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& ru
   if (config.save_strategy == SaveStrategy::no) return {};
   CheckpointDemand demand;
   if (config.save_only_model)
-    demand.bytes = static_cast<std::uint64_t>(run.model->num_parameters()) *
-                   static_cast<std::uint64_t>(
-                       dtype_bytes(config.export_dtype.value_or(run.program.contribution_dtype)));
+    demand.bytes = exported_bytes(config, run);
   else
     demand.bytes = checkpoint_bytes(state_vectors(run));
   if (config.save_total_limit > 0)

@@ -150,9 +150,7 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   RunFacts facts;
   facts.tokens_per_step = config.cutoff_len * config.per_device_train_batch_size *
                           config.gradient_accumulation_steps * ranks;
-  const DType exported = config.export_dtype.value_or(run.program.contribution_dtype);
-  facts.export_bytes =
-      static_cast<std::uint64_t>(run.model->num_parameters() * dtype_bytes(exported));
+  facts.export_bytes = exported_bytes(config, run);
   facts.checkpoint_bytes = checkpoint_bytes(state_vectors(run));
   if (config.save_strategy == SaveStrategy::steps) facts.save_steps = config.save_steps;
   facts.load_bytes = load_buffer_bytes(run.program);
@@ -160,7 +158,7 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
     facts.load_bytes = std::max(facts.load_bytes, resume_buffer_bytes(run.program));
   if (config.offload.versioned)
     facts.load_bytes = std::max(facts.load_bytes, durable_load_bytes(run.program));
-  facts.save_bytes = export_buffer_bytes(run.program, exported);
+  facts.save_bytes = export_buffer_bytes(run.program, exported_dtype(config, run));
   if (config.save_strategy != SaveStrategy::no && !config.save_only_model)
     facts.save_bytes =
         std::max(facts.save_bytes, save_buffer_bytes(run) + checkpoint_read_memory_bytes);

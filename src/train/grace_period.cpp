@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "strata/plan/prediction.hpp"
 #include "strata/train/checkpoints.hpp"
-#include "strata/train/forecast.hpp"
+#include "train/state_pieces.hpp"
+#include "train/weights_io.hpp"
 
 namespace strata {
 namespace {
@@ -15,12 +17,45 @@ bool saves_state(const RunConfig& config) {
   return config.save_strategy != SaveStrategy::no && !config.save_only_model;
 }
 
-// Seconds per byte; 0: the machine has no drives.
-double slowest(const MachineProfile& machine, double DriveProfile::*rate) {
-  double seconds = 0;
-  for (const DriveProfile& drive : machine.drives)
-    if (drive.*rate > 0) seconds = std::max(seconds, 1 / (drive.*rate));
-  return seconds;
+// Weights in fp32 are the masters; a split master is joined with its weight.
+std::vector<Role> roles_to_read(const RunConfig& config, const PlannedRun& run) {
+  if (!saves_state(config) && exported_dtype(config, run) != DType::f32) return {Role::weight};
+  std::vector<Role> roles = {Role::master};
+  if (saves_state(config)) roles.insert(roles.end(), {Role::moment1, Role::moment2});
+  if (has_split_master(run.program)) roles.push_back(Role::weight);
+  return roles;
+}
+
+std::uint64_t own_bytes_on_nvme(const PlannedRun& run, const Shard& shard) {
+  std::uint64_t bytes = 0;
+  for (int tile = 0; tile < run.program.num_tiles(shard.id); ++tile) {
+    const Region& home = run.plan.homes[shard.id.index()][static_cast<std::size_t>(tile)];
+    if (home.tier == Tier::nvme && run.program.is_own(shard.id, tile)) bytes += home.bytes;
+  }
+  return bytes;
+}
+
+double bytes_to_read(const RunConfig& config, const PlannedRun& run) {
+  const std::vector<Role> roles = roles_to_read(config, run);
+  std::uint64_t bytes = 0;
+  for (const Shard& shard : run.program.shards)
+    if (std::ranges::count(roles, shard.role) > 0) bytes += own_bytes_on_nvme(run, shard);
+  return static_cast<double>(bytes);
+}
+
+// As if nothing was done at the same time.
+double seconds_to_save(std::uint64_t bytes, const RunConfig& config, const PlannedRun& run,
+                       const MachineProfile& machine) {
+  const int index = machine.saving_drive();
+  if (index < 0) return 0;
+  const DriveProfile& drive = machine.drives[static_cast<std::size_t>(index)];
+  double seconds = static_cast<double>(bytes) / drive.new_file_rate();
+  if (saves_state(config)) seconds += static_cast<double>(bytes) / drive.read_bytes_per_s;
+  // Each rank reads its tiles one after the other, whichever drive they are on.
+  const int ranks = std::max(1, machine.ranks);
+  const int readers = std::min(ranks, static_cast<int>(machine.drives.size()));
+  const auto reads = std::ranges::min(machine.drives, {}, &DriveProfile::read_bytes_per_s);
+  return seconds + ranks * bytes_to_read(config, run) / (readers * reads.read_bytes_per_s);
 }
 
 bool fits(const StopTime& stop, double grace_period) { return stop.seconds() <= grace_period; }
@@ -29,15 +64,13 @@ bool fits(const StopTime& stop, double grace_period) { return stop.seconds() <= 
 
 StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double step_seconds,
                         const MachineProfile& machine) {
-  double seconds_per_byte = slowest(machine, &DriveProfile::write_bytes_per_s);
-  if (saves_state(config)) seconds_per_byte += slowest(machine, &DriveProfile::read_bytes_per_s);
   // The last step is durable already.
   if (config.offload.versioned && config.save_strategy == SaveStrategy::no)
     return {step_seconds, 0, true};
   const std::uint64_t bytes = config.save_strategy == SaveStrategy::no
-                                  ? run_facts(config, run, 1).export_bytes
+                                  ? exported_bytes(config, run)
                                   : checkpoint_demand(config, run).bytes;
-  return {step_seconds, static_cast<double>(bytes) * seconds_per_byte};
+  return {step_seconds, seconds_to_save(bytes, config, run, machine)};
 }
 
 std::string format_stop(const StopTime& stop, double grace_period) {

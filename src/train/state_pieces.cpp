@@ -56,6 +56,12 @@ std::vector<StateVector> state_vectors(const PlannedRun& run) {
   return vectors;
 }
 
+bool has_split_master(const Program& program) {
+  return std::ranges::any_of(program.shards, [](const Shard& shard) {
+    return shard.role == Role::master && shard.dtype == DType::u16;
+  });
+}
+
 ShardId state_shard(const Program& program, Role role, const std::string& block) {
   const auto found = std::ranges::find(program.blocks, block);
   ensure(found != program.blocks.end());

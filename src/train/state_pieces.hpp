@@ -16,6 +16,8 @@ namespace strata {
 
 // Of masters and moments, block by block.
 std::vector<StateVector> state_vectors(const PlannedRun& run);
+// Masters are kept as the half that their weights lack.
+bool has_split_master(const Program& program);
 // The shard of a role of a block that is known by its name.
 ShardId state_shard(const Program& program, Role role, const std::string& block);
 

@@ -6,18 +6,13 @@
 #include "io/store/aligned_memory.hpp"
 #include "strata/core/error.hpp"
 #include "train/save_buffers.hpp"
+#include "train/state_pieces.hpp"
 #include "train/tile_pieces.hpp"
 
 namespace strata {
 namespace {
 
 constexpr std::uint64_t num_buffers = 8;  // as a plan that saves in the background
-
-bool has_split_master(const Program& program) {
-  return std::ranges::any_of(program.shards, [](const Shard& shard) {
-    return shard.role == Role::master && shard.dtype == DType::u16;
-  });
-}
 
 // Tile after tile, through all of its memory.
 class StateSaver {

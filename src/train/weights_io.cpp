@@ -24,7 +24,7 @@ std::string model_card(const std::filesystem::path& base, const PlannedRun& run)
 
 ExportOptions export_options(const RunConfig& config, const PlannedRun& run) {
   ExportOptions options;
-  options.dtype = config.export_dtype.value_or(run.program.contribution_dtype);
+  options.dtype = exported_dtype(config, run);
   options.card = model_card(config.model_name_or_path, run);
   return options;
 }
@@ -39,6 +39,15 @@ void release(TileExchange& tiles) {
 }
 
 }  // namespace
+
+DType exported_dtype(const RunConfig& config, const PlannedRun& run) {
+  return config.export_dtype.value_or(run.program.contribution_dtype);
+}
+
+std::uint64_t exported_bytes(const RunConfig& config, const PlannedRun& run) {
+  return static_cast<std::uint64_t>(run.model->num_parameters() *
+                                    dtype_bytes(exported_dtype(config, run)));
+}
 
 std::uint64_t load_buffer_bytes(const Program& program) {
   return WeightsLoader::buffer_bytes(program);

@@ -26,6 +26,10 @@ void check_export_weights(const RunConfig& config, const std::filesystem::path& 
 void export_weights(const RunConfig& config, const std::filesystem::path& target,
                     const PlannedRun& run, StateAccess& state, Communicator* control);
 
+// What export_weights writes them in, and how many bytes of them.
+DType exported_dtype(const RunConfig& config, const PlannedRun& run);
+std::uint64_t exported_bytes(const RunConfig& config, const PlannedRun& run);
+
 // What load_weights and, on the first rank, export_weights need of host memory beside the plan's.
 std::uint64_t load_buffer_bytes(const Program& program);
 std::uint64_t export_buffer_bytes(const Program& program, DType dtype);

@@ -59,13 +59,13 @@ struct HostProfile {
 struct DriveProfile {
   std::uint64_t bytes = 0;
   double read_bytes_per_s = 0, write_bytes_per_s = 0;  // over what was written before
-  // Into files that were not there, as checkpoints are, until they are durable; 0: not told, taken
-  // as write_bytes_per_s.
-  double new_file_bytes_per_s = 0;
   // The sum of both when half is read and half written; 0: they take turns; twice the slower one's
   // rate: neither feels the other.
   double mixed_bytes_per_s = 0;
-  double endurance_bytes = 0;    // may be written in its life; 0: unknown
+  double endurance_bytes = 0;  // may be written in its life; 0: unknown
+  // Into files that were not there, as checkpoints are, until they are durable; 0: not told, taken
+  // as write_bytes_per_s.
+  double new_file_bytes_per_s = 0;
 
   double new_file_rate() const {
     return new_file_bytes_per_s > 0 ? new_file_bytes_per_s : write_bytes_per_s;
@@ -89,6 +89,10 @@ struct MachineProfile {
   CommProfile comm;
   // By key of the file ("host.memory_bytes_per_s"): where a value comes from, or "assumed".
   std::map<std::string, std::string> sources;
+
+  // Index in `drives` of the one that checkpoints and exports are taken to go to. output_dir is one
+  // directory and nobody says on which drive, so it is the slowest for new files. -1: no drives.
+  int saving_drive() const;
 };
 
 }  // namespace strata

@@ -55,7 +55,7 @@ struct PhaseBytes {
 struct Saving {
   std::string name;  // "export", "checkpoint"
   std::uint64_t bytes = 0;
-  double seconds = 0;  // at the rate of all drives; 0: the machine has none
+  double seconds = 0;  // to write, on the machine's saving_drive(); 0: it has none
 };
 
 // The step that hands its state to a checkpoint.

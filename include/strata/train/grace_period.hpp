@@ -19,8 +19,9 @@ struct StopTime {
   double seconds() const { return step_seconds + save_seconds; }
 };
 
-// With the step's time as it was simulated; the save goes to the slowest of the machine's drives,
-// and is read back from there.
+// With the step's time as it was simulated. The save reads what lies on NVMe, writes new files on
+// the machine's saving_drive() and, unless it is weights alone, reads them back: told as if nothing
+// of this was done at the same time.
 StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double step_seconds,
                         const MachineProfile& machine);
 

@@ -124,15 +124,17 @@ TEST(OpCost, KnowsASplitMasterByItsDType) {
   EXPECT_DOUBLE_EQ(hand.costs(machine).front().seconds, 8);
 }
 
-TEST(OpCost, SavesAtTheRateOfAllDrivesWhateverThePlanKeepsThere) {
+TEST(OpCost, SavesIntoNewFilesOfOneDriveWhateverThePlanKeepsThere) {
   HandSchedule hand;
   hand.save();  // 16 bytes
-  const OpCost cost = hand.costs(unit_machine(2)).front();
-  EXPECT_DOUBLE_EQ(cost.seconds, 8);
-  EXPECT_DOUBLE_EQ(share(cost, Resource::nvme_write), 1);
-  MachineProfile slow = unit_machine(2);
-  slow.host.memory_bytes_per_s = 4;
-  EXPECT_DOUBLE_EQ(hand.costs(slow).front().seconds, 12) << "read, written, and read by the drives";
+  MachineProfile machine = unit_machine(2);
+  EXPECT_DOUBLE_EQ(hand.costs(machine).front().seconds, 16);
+  machine.drives[1].new_file_bytes_per_s = 0.5;
+  const OpCost cost = hand.costs(machine).front();
+  EXPECT_DOUBLE_EQ(cost.seconds, 32);
+  EXPECT_DOUBLE_EQ(share(cost, Resource::nvme_write), 1) << "the plan has no drives of its own";
+  machine.host.memory_bytes_per_s = 1;
+  EXPECT_DOUBLE_EQ(hand.costs(machine).front().seconds, 48) << "read, written, and read again";
   EXPECT_NEAR(hand.costs(unit_machine(0)).front().seconds, 0, 1e-9) << "nobody knows where to";
 }
 
@@ -142,7 +144,7 @@ TEST(OpCost, SavesASplitMasterJoined) {
   save.operands[0].region.bytes = 8;
   save.operands.push_back(save.operands[0]);  // its weight
   hand.program().shards[hand.program().find(Role::master, 0).index()].dtype = DType::u16;
-  EXPECT_DOUBLE_EQ(hand.costs(unit_machine(2)).front().seconds, 8);
+  EXPECT_DOUBLE_EQ(hand.costs(unit_machine()).front().seconds, 16);
 }
 
 TEST(OpCost, TakesForACommitWhatFlushesTake) {

@@ -189,24 +189,20 @@ TEST(Simulate, SharesADriveBetweenStepAndStateLanes) {
   expect_time(simulation, state, 0, 5);
 }
 
-// Of two drives, the write has half of what there is at most.
-TEST(Simulate, SharesAllDrivesBetweenASaveAndWhatUsesOne) {
+// The second drive is slower for new files: what the first one has to do does not feel the save.
+TEST(Simulate, SharesADriveBetweenASaveAndWhatElseIsThere) {
+  MachineProfile machine = unit_machine(2);
+  machine.drives[1].new_file_bytes_per_s = 0.5;
   HandSchedule hand;
-  const OpId save = hand.save(), write = hand.write(4);  // 16 bytes
+  const OpId save = hand.save();  // 16 bytes, 32 seconds
+  const OpId other = hand.write(4), write = hand.write(4, {}, 1), read = hand.read(4, {}, 1);
   hand.close_step();
-  const Simulation simulation = hand.simulate(unit_machine(2));
-  expect_time(simulation, write, 0, 6);  // at two thirds
-  expect_time(simulation, save, 0, 10);  // 20 bytes in all
-  expect_near(simulation.least_seconds, 10);
-}
-
-TEST(Simulate, SharesAllDrivesBetweenASaveAndReads) {
-  HandSchedule hand;
-  const OpId save = hand.save(), read = hand.read(4);
-  hand.close_step();
-  const Simulation simulation = hand.simulate(unit_machine(2));
-  expect_time(simulation, read, 0, 6);
-  expect_time(simulation, save, 0, 10);
+  const Simulation simulation = hand.simulate(machine);
+  expect_time(simulation, other, 0, 4);
+  expect_time(simulation, write, 0, 12);  // a third each
+  expect_time(simulation, read, 0, 12);
+  expect_time(simulation, save, 0, 40);
+  expect_near(simulation.least_seconds, 40);
 }
 
 TEST(Simulate, KnowsAStepThatNothingRunsBesideToItsEnd) {

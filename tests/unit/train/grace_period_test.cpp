@@ -41,8 +41,8 @@ TEST(GracePeriod, IsWarnedOfWithWhatToChange) {
 class PredictedStop : public ::testing::Test {
  protected:
   PredictedStop() {
-    machine_.drives = {{.read_bytes_per_s = 4e6, .write_bytes_per_s = 2e6},
-                       {.read_bytes_per_s = 8e6, .write_bytes_per_s = 1e6}};
+    machine_.drives = {{.read_bytes_per_s = 2e6, .write_bytes_per_s = 2e6},
+                       {.read_bytes_per_s = 4e6, .write_bytes_per_s = 1e6}};
   }
   StopTime stop() const {
     return predicted_stop(config_, plan_run(config_, Purpose::train), 3, machine_);
@@ -53,15 +53,41 @@ class PredictedStop : public ::testing::Test {
            1e6;
   }
 
+  double homes_on_nvme(Role role) const {
+    const PlannedRun run = plan_run(config_, Purpose::train);
+    double bytes = 0;
+    for (const Usage& usage : run.plan.usage)
+      if (usage.is_home && usage.role == role) bytes += static_cast<double>(usage.bytes[2]);
+    return bytes / 1e6;
+  }
+
   const testing::TrainingFiles files_ = testing::make_training_files(random_model_preset("tiny"));
   RunConfig config_ = testing::tiny_config(files_);
   MachineProfile machine_;
 };
 
-// The slowest of each: nobody knows which drive output_dir is on.
+// Nobody knows which drive output_dir is on: on that which takes new files slowest.
 TEST_F(PredictedStop, IsAStepAndACheckpointWrittenAndReadBack) {
   EXPECT_DOUBLE_EQ(stop().step_seconds, 3);
   EXPECT_NEAR(stop().save_seconds, megabytes() * (1 + 0.25), 1e-9);
+  machine_.drives[0].new_file_bytes_per_s = 0.5e6;
+  EXPECT_NEAR(stop().save_seconds, megabytes() * (2 + 0.5), 1e-9);
+}
+
+TEST_F(PredictedStop, ReadsFirstWhatLiesOnNvme) {
+  const double from_memory = stop().save_seconds;
+  config_.offload.nvme_paths = {config_.output_dir.string()};
+  config_.offload.master = {0, 0.5, 0.5};
+  config_.offload.moment1 = config_.offload.moment2 = {0, 0, 1};
+  const double masters = homes_on_nvme(Role::master), moments = homes_on_nvme(Role::moment1);
+  EXPECT_GT(masters, 0);
+  EXPECT_LT(masters, moments);
+  EXPECT_NEAR(stop().save_seconds, from_memory + (masters + 2 * moments) / 2, 1e-9)
+      << "by one rank, from the slower drive";
+  config_.save_only_model = true;
+  const double weights = stop().save_seconds;
+  config_.offload.weights = {0, 0, 1};
+  EXPECT_NEAR(stop().save_seconds, weights + homes_on_nvme(Role::weight) / 2, 1e-9);
 }
 
 TEST_F(PredictedStop, IsAStepAndTheWeightsWhereNoStateIsSaved) {
