@@ -53,7 +53,7 @@ class PredictedStop : public ::testing::Test {
            1e6;
   }
 
-  static constexpr double padding = 0.05;  // what homes of small tiles are rounded up by, at most
+  static constexpr double padding = 0.1;  // what homes of small tiles are rounded up by, at most
   double homes_on_nvme(Role role) const {
     const PlannedRun run = plan_run(config_, Purpose::train);
     double bytes = 0;
