@@ -86,6 +86,7 @@ void check_staging(const fs::path& target, std::uint64_t bytes) {
   const fs::path parent = clean(target).parent_path();
   fs::create_directories(parent, error);
   if (error) throw SystemError("create directory", parent.string(), error.value());
+  check(::access(parent.c_str(), W_OK | X_OK), "write to directory", parent.string());
   check_space(parent, bytes);
 }
 

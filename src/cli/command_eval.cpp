@@ -29,6 +29,9 @@ int evaluate(Job& job, const RunConfig& config) {
                 Session session(config, std::move(planned), options);
                 const Evaluation result = session.evaluate(*held_out_batches(config, rank));
                 if (rank == 0) print_evaluation(result);
+                if (!std::isfinite(result.loss))
+                  throw Error("the loss is not finite: look at the weights of " +
+                              config.model_name_or_path.string());
               });
   return 0;
 }

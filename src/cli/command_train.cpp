@@ -72,9 +72,15 @@ std::int64_t step_tokens(const RunConfig& config) {
 
 void print_outcome(const TrainOutcome& outcome) {
   if (outcome.steps == 0) return fmt::print("\nstopped before the first step: nothing to export\n");
+  const std::int64_t ran = outcome.steps - outcome.first_step;
+  if (ran == 0)
+    return fmt::print("\nnothing was trained: the state stood at step {} already\n", outcome.steps);
   const bool ended_early = outcome.stopped || !outcome.failure.empty();
-  fmt::print("\n{} {} steps in {}, loss {:.4f} -> {:.4f}\n",
-             ended_early ? "stopped after" : "trained", outcome.steps,
+  const std::string of_all =
+      outcome.first_step == 0 ? ""
+                              : fmt::format(", {} to {},", outcome.first_step + 1, outcome.steps);
+  fmt::print("\n{} {} steps{} in {}, loss {:.4f} -> {:.4f}\n",
+             ended_early ? "stopped after" : "trained", ran, of_all,
              format_duration(outcome.seconds), outcome.loss_first, outcome.loss_last);
   if (outcome.skipped_steps > 0)
     fmt::print("{} steps were skipped: their gradients were not finite\n", outcome.skipped_steps);
@@ -201,7 +207,7 @@ class RankOfRun {
     if (signal_.number() == 0) return;
     const double took = seconds(now_ns() - signal_.received_ns());
     progress.event(
-        "stop", fmt::format("{} after the signal{}", format_seconds(took),
+        "stop", fmt::format("stopped {} after the signal{}", format_seconds(took),
                             config_.grace_period == 0 ? ""
                                                       : fmt::format(", with grace_period: {:.6g}",
                                                                     config_.grace_period)));

@@ -211,13 +211,22 @@ std::unique_ptr<ShardStore> Session::open_versioned(std::vector<StoreTile> tiles
   return all_can ? durable_->adopt(verify) : durable_->create(verify);
 }
 
+void Session::load_checkpoint(const std::string& path) {
+  try {
+    load_state(run_, *state_, *CheckpointReader::open(engine(), path));
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}. To go on from an older checkpoint, move {} away first",
+                                  error.what(), path));
+  }
+}
+
 void Session::load(const SessionOptions& options) {
   if (durable_ != nullptr && durable_->is_adopted())
     derive_weights(run_, *state_, control());
   else if (point_ != nullptr && point_->durable)
     load_state(run_, *state_, *open_durable_state(engine(), *point_->durable));
   else if (!options.resume.empty())
-    load_state(run_, *state_, *CheckpointReader::open(engine(), options.resume));
+    load_checkpoint(options.resume);
   else
     load_weights(config_.model_name_or_path, run_, *state_);
 }

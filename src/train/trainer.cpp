@@ -126,6 +126,11 @@ void Trainer::report_to(Progress& progress) {
 }
 
 void Trainer::resume(const RunNote& note) {
+  if (config_.max_steps > 0 && config_.max_steps < note.step)
+    throw ConfigError(
+        fmt::format("max_steps is {}, and the checkpoint to resume from stands at step {} already: "
+                    "set max_steps to at least {}, or name an older checkpoint",
+                    config_.max_steps, note.step, note.step));
   first_step_ = note.step;
   updates_applied_ = note.updates_applied;
   skipped_steps_ = note.skipped_steps;
@@ -164,7 +169,7 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
 
 TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save) {
   TrainOutcome outcome;
-  outcome.steps = first_step_;
+  outcome.first_step = outcome.steps = first_step_;
   outcome.skipped_steps = skipped_steps_;
   began_ns_ = now_ns();
   session_.begin_durable(note(first_step_), config_.gradient_accumulation_steps * config_.world);
@@ -222,6 +227,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   outcome.seconds = seconds(now_ns() - begin);
   outcome.durable_step = session_.durable_step();
   finish(recorder, outcome);
+  fail_without_updates(outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
   save_at_end(outcome);
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
@@ -268,9 +274,24 @@ void Trainer::took(const Slot& slot, const StepResult& result, double step_secon
   show(line);
   if (result.finite || config_.non_finite != NonFinitePolicy::stop) return;
   outcome.failure = fmt::format(
-      "step {}: the gradient is not finite (loss {}); nothing of this step was applied. Lower "
-      "learning_rate, or set non_finite: skip_step to go on without such steps",
-      outcome.steps, result.loss);
+      "step {}: the gradient is not finite (loss {}); nothing of this step was applied. {}",
+      outcome.steps, result.loss,
+      updates_applied_ > 0
+          ? "Lower learning_rate, or set non_finite: skip_step to go on without such steps"
+          : "No update was applied before it, so it comes of what the run began with: look at the "
+            "weights of model_name_or_path");
+}
+
+// Steps that are all skipped look like training and are none.
+void Trainer::fail_without_updates(TrainOutcome& outcome) const {
+  const std::int64_t ran = outcome.steps - outcome.first_step;
+  const bool is_at_end = outcome.failure.empty() && outcome.steps == total_steps_;
+  if (!is_at_end || ran == 0 || outcome.updates > 0) return;
+  outcome.failure = fmt::format(
+      "none of the {} steps was applied: their gradients were not finite; the weights are what "
+      "they "
+      "were before",
+      ran);
 }
 
 // Agreed on by all ranks: each must do the same next.

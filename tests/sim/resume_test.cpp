@@ -138,6 +138,25 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
               ThrowsMessage<Error>(HasSubstr("optim")));
 }
 
+TEST_F(Resume, RefusesToEndBeforeItsCheckpoint) {
+  const RunConfig first = config(in_ram);
+  bench_.train(first, 1);
+  RunConfig shorter = config(in_ram);
+  shorter.max_steps = saved_step - 1;
+  EXPECT_THAT([&] { bench_.train(shorter, 1, checkpoint_of(first)); },
+              ThrowsMessage<ConfigError>(HasSubstr("max_steps")));
+}
+
+TEST_F(Resume, TellsWhichRanksCouldGoOnWhereTheRowsDoNotDivide) {
+  const RunConfig first = config(in_ram);
+  bench_.train(first, 1);
+  RunConfig other = config(in_ram);
+  other.per_device_train_batch_size = 7;
+  EXPECT_THAT([&] { bench_.train(other, 3, checkpoint_of(first)); },
+              ThrowsMessage<ConfigError>(HasSubstr("so that their product divides it")))
+      << "of the kind that it has on one rank";
+}
+
 TEST_F(Resume, KeepsAsManyCheckpointsAsItWasTold) {
   RunConfig limited = config(in_ram);
   limited.save_steps = 1;

@@ -19,7 +19,8 @@
 namespace strata {
 
 struct TrainOutcome {
-  std::int64_t steps = 0;  // done, those before a resume too
+  std::int64_t first_step = 0;  // done before this run, which went on from there
+  std::int64_t steps = 0;       // done, those before too
   double loss_first = 0, loss_last = 0;
   Evaluation held_out_before, held_out_after;  // tokens 0: not evaluated
   std::int64_t skipped_steps = 0;
@@ -87,6 +88,7 @@ class Trainer {
   void took(const Slot& slot, const StepResult& result, double seconds, StepRecorder& recorder,
             TrainOutcome& outcome);
   Asked ask(const std::atomic<bool>* stop, std::atomic<bool>* save, TrainOutcome& outcome);
+  void fail_without_updates(TrainOutcome& outcome) const;
   bool is_save_due(std::int64_t step, bool is_asked_for);
   void save_state(bool is_last, TrainOutcome& outcome);
   void save_at_end(TrainOutcome& outcome);

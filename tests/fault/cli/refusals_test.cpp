@@ -32,7 +32,31 @@ class CliRefusal : public CliOnDrive {
 
 TEST_F(CliTest, RefusesAnUnknownCommandOrNone) {
   EXPECT_EQ(run({}).exit_code, exit_usage);
-  EXPECT_EQ(run({"trian"}).exit_code, exit_usage);
+  const ProcessResult result = run({"trian", "run.yaml"});
+  EXPECT_EQ(result.exit_code, exit_usage);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("no command 'trian'"), HasSubstr("did you mean 'train'?")));
+}
+
+TEST_F(CliTest, SaysWhenItsOutputIsLost) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  write("a.txt", "one paragraph\n");
+  std::vector<std::string> arguments =
+      command({"prepare", "--input", path("a.txt"), "--output", path("out")});
+  arguments.insert(arguments.begin(), {"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full"});
+  fs::create_directory(path("output"));
+  const ProcessResult result = Process(path("output"), arguments).wait();
+  EXPECT_EQ(result.exit_code, exit_failure);
+  EXPECT_THAT(result.err, HasSubstr("standard output"));
+}
+
+TEST_F(CliTest, PreparesNothingFromNothing) {
+  write("empty.txt", "\n\n");
+  const ProcessResult result =
+      run({"prepare", "--input", path("empty.txt"), "--output", path("out")});
+  EXPECT_EQ(result.exit_code, exit_usage);
+  EXPECT_THAT(result.err, HasSubstr("no document was found in"));
+  EXPECT_FALSE(fs::exists(path("out")));
 }
 
 TEST_F(CliTest, NamesAConfigThatIsNotThere) {
