@@ -5,13 +5,14 @@
 
 #include "io/store/aligned_memory.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/saved_pieces.hpp"
 #include "train/save_buffers.hpp"
 #include "train/tile_pieces.hpp"
 
 namespace strata {
 namespace {
 
-constexpr std::uint64_t num_buffers = 8;  // as a plan that saves in the background
+constexpr std::uint64_t num_buffers = saved_pieces_in_flight;
 
 bool has_split_master(const Program& program) {
   return std::ranges::any_of(program.shards, [](const Shard& shard) {
