@@ -116,6 +116,10 @@ void export_hf_folder(const fs::path& base, const fs::path& target,
   folder.commit();
 }
 
+std::vector<fs::path> clear_dead_exports(const fs::path& target) {
+  return clear_dead_staging(target);
+}
+
 std::vector<std::string> clear_unfinished_exports(
     const std::filesystem::path& directory,
     const std::function<bool(const std::string& target)>& is_ours) {
@@ -124,7 +128,8 @@ std::vector<std::string> clear_unfinished_exports(
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
     const std::string target = staged_target(name);
-    if (!target.empty() && is_ours(target)) cleared.push_back(name);
+    if (!target.empty() && is_ours(target) && !is_being_staged(entry.path()))
+      cleared.push_back(name);
   }
   std::ranges::sort(cleared);
   for (const std::string& name : cleared) std::filesystem::remove_all(directory / name);

@@ -270,9 +270,22 @@ bool saves_surely(const RunConfig& config) {
          (config.save_strategy == SaveStrategy::steps && !is_short);
 }
 
-void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run) {
+// The same on all processes: the stores of all ranks are taken over, or none.
+std::string why_not_in_place(Job& job, const FileSystem& files, const std::vector<PlannedRun>& runs,
+                             const ResumePoint& resume) {
+  std::string own;
+  for (const PlannedRun& run : runs)
+    if (own.empty()) own = why_not_in_place(files, run, resume);
+  for (const std::string& why : job.exchange(own))
+    if (!why.empty()) return why;
+  return "";
+}
+
+void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run,
+                 const std::string& why_not_in_place) {
   const std::vector<DiskDemand> demands = disk_demands(
-      config, run, {job.num_host_ranks(), saves_surely(config), export_target(config)});
+      config, run,
+      {job.num_host_ranks(), saves_surely(config), export_target(config), why_not_in_place});
   check_disk_space(demands);
   const std::string warning = retention_warning(config, demands);
   if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
@@ -290,8 +303,7 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
   std::fflush(stdout);
 }
 
-// Of the weights at the end, of checkpoints of weights alone, and of the config. Elsewhere than in
-// the run's own folder an export that is not done may be somebody else's.
+// Of the weights at the end, of checkpoints of weights alone, and of the config.
 std::vector<std::string> clear_exports(const RunConfig& config) {
   const std::string name = export_target(config).filename().string();
   return clear_unfinished_exports(config.output_dir, [&](const std::string& target) {
@@ -309,6 +321,9 @@ std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
   for (const std::string& name : clear_exports(config))
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
+  // Elsewhere what is not done may be somebody's who lives.
+  for (const std::filesystem::path& path : clear_dead_exports(export_target(config)))
+    fmt::print("cleared  {}, which a run that ended left unfinished\n", path.string());
   return owner;
 }
 
@@ -322,7 +337,10 @@ std::string describe_resume(const ResumePoint& resume) {
 void tell_resume(const RunConfig& config, const ResumePoint& resume, bool leads) {
   if (!leads) return;
   if (resume.note() != nullptr)
-    fmt::print("resume   {}, after step {}\n", resume.describe(), resume.note()->step);
+    fmt::print("resume   {}, after step {}{}\n", resume.describe(), resume.note()->step,
+               resume.moved_from.empty()
+                   ? ""
+                   : fmt::format("; this output_dir was {} then", resume.moved_from));
   else if (!config.resume_from_checkpoint.empty())
     fmt::print("resume   no checkpoint in {}: from the beginning\n", config.output_dir.string());
 }
@@ -351,7 +369,8 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   shared.point = &resume;
   std::vector<PlannedRun> runs =
       plan_ranks(config, Purpose::train, job, choose_and_tell_devices(config, job));
-  if (job.leads()) check_disks(config, job, runs.front());
+  const std::string why = why_not_in_place(job, engine.file_system(), runs, resume);
+  if (job.leads()) check_disks(config, job, runs.front(), why);
   print_run(config, job, runs);
   tell_resume(config, resume, job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;

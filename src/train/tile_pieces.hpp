@@ -32,7 +32,7 @@ class TilePieces {
   const TilePiece* find(ShardId shard, int tile) const;
 
   // Makes the piece of the tile's bytes and, of a split master, its weight's, in the next of the
-  // buffers, and starts its write.
+  // buffers, and starts its write. Not where the writer has failed: the buffers have too then.
   void write(const TilePiece& piece, std::span<const std::byte> bytes,
              std::span<const std::byte> weight, SaveBuffers& buffers,
              CheckpointWriter& writer) const;

@@ -85,10 +85,13 @@ void export_hf_folder(const std::filesystem::path& base, const std::filesystem::
                       const ExportOptions& options);
 // Removes what runs that died left of exports into `directory`, and of other things that are
 // written as "NAME.tmp-PID" and renamed, where NAME `is_ours`; returns the names of what is gone.
-// Whoever calls it owns the folder.
+// Whoever calls it owns the folder. An export that a live process writes there stays.
 std::vector<std::string> clear_unfinished_exports(
     const std::filesystem::path& directory,
     const std::function<bool(const std::string& target)>& is_ours);
+// Removes what processes that died left of exports to `target`, in a folder that nobody owns: what
+// a live one is writing stays. Returns the paths of what is gone. export_hf_folder does it too.
+std::vector<std::filesystem::path> clear_dead_exports(const std::filesystem::path& target);
 // Throws what export_hf_folder would throw before it writes, hours earlier: the target exists, its
 // parent cannot be made, or the space does not suffice.
 void check_export(const std::filesystem::path& base, const std::filesystem::path& target,
