@@ -30,8 +30,8 @@ const testing::TrainingFiles& files() {
   return made;
 }
 
-// Saves after steps 2 and 4, and the second takes the place of the first. Some of the weights are
-// on a drive, so that saving them has to read.
+// Saves after steps 2 and 4, and the second takes the place of the first. Some of the master, which
+// is what is saved in fp32, is on a drive, so that saving has to read.
 RunConfig run_that_saves_weights() {
   RunConfig config = testing::tiny_config(files());
   config.bf16 = false;  // the export has the type of the model
@@ -41,7 +41,7 @@ RunConfig run_that_saves_weights() {
   config.save_steps = 2;
   config.save_total_limit = 1;
   config.save_only_model = true;
-  config.offload.weights = {0, 0.5, 0.5};
+  config.offload.master = {0, 0.5, 0.5};
   return config;
 }
 
@@ -120,7 +120,7 @@ TEST(WeightsSave, KeepsTheOldOneWhereThereIsNoRoomForTheNewOne) {
     if (!limit && fs::exists(first)) limit.emplace(64 << 10);
   };
   RunConfig config = run_that_saves_weights();
-  config.offload.weights = {0, 1, 0};
+  config.offload.master = {0, 1, 0};
   TrainingRun run(config, options);
   first = run.output_dir() / "checkpoint-2";
   const TrainOutcome outcome = run.train();

@@ -167,9 +167,9 @@ TEST_F(CliRefusal, RefusesBytesForAModelThatHasATokenizer) {
   const auto reason = AllOf(HasSubstr("train.tok is of bytes"), HasSubstr("model/tokenizer.json"),
                             HasSubstr("scripts/prepare.py --tokenizer " + path("model").string()),
                             HasSubstr("allow_other_tokenizer"));
-  expect_refused({}, exit_failure, reason);
+  expect_refused({}, exit_usage, reason);
   const ProcessResult evaluated = run({"eval", path("run.yaml")});
-  EXPECT_EQ(evaluated.exit_code, exit_failure);
+  EXPECT_EQ(evaluated.exit_code, exit_usage);
   EXPECT_THAT(evaluated.err, HasSubstr("heldout.tok is of bytes"));
 }
 
