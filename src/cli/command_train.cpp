@@ -294,6 +294,8 @@ void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run,
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
   if (!job.leads()) return;
   warn_of_missing_tokenizer(config);
+  for (const std::string& warning : data_warnings(config, Purpose::train))
+    fmt::print(stderr, "warning: {}\n", warning);
   write_resolved_config(config);
   if (job.world() > 1)
     fmt::print("ranks    {}, ZeRO stage {}\n", job.describe(), config.zero_stage);

@@ -13,6 +13,7 @@
 #include "strata/core/error.hpp"
 #include "train/run_note.hpp"
 #include "train/run_saves.hpp"
+#include "train/shard_check.hpp"
 #include "train/step_recorder.hpp"
 #include "train/steps_in_flight.hpp"
 
@@ -39,30 +40,19 @@ std::unique_ptr<Batches> open_batches(const RunConfig& config,
   return std::make_unique<Batches>(open_shards(paths), options);
 }
 
-using Paths = std::vector<std::filesystem::path>;
-
-void check_shards(const RunConfig& config, const std::string& key, const Paths& paths) {
-  if (paths.empty())
-    throw ConfigError(key + " names no token shard: make one with `strata prepare`");
-  const HfConfig hf = read_hf_config(config.model_name_or_path);
-  for (const auto& path : paths) {
-    if (!std::filesystem::is_regular_file(path))
-      throw ConfigError(
-          fmt::format("{}: {} is no file: make it with `strata prepare`", key, path.string()));
-    const TokenShardInfo info = TokenShard(path, TokenShardCheck::header).info();
-    if (info.vocab_size > static_cast<std::uint64_t>(hf.vocab_size))
-      throw ConfigError(fmt::format(
-          "{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own "
-          "tokenizer",
-          path.string(), info.vocab_size, config.model_name_or_path.string(), hf.vocab_size));
-  }
-}
-
 }  // namespace
 
 void check_data(const RunConfig& config) {
   check_shards(config, "dataset", config.dataset);
   if (config.evaluate) check_shards(config, "eval_dataset", config.eval_dataset);
+}
+
+std::vector<std::string> data_warnings(const RunConfig& config, Purpose purpose) {
+  std::vector<std::filesystem::path> paths;
+  if (purpose == Purpose::train) paths = config.dataset;
+  if (purpose == Purpose::evaluate || config.evaluate)
+    paths.insert(paths.end(), config.eval_dataset.begin(), config.eval_dataset.end());
+  return unchecked_shards(config, paths);
 }
 
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config, int rank) {

@@ -44,12 +44,14 @@ struct TrainerOptions {
 };
 
 // What a Trainer would refuse, known from the headers of the token shards: before anything is
-// planned or reserved. Throws ConfigError when a shard is not there, is named by no key, or has a
-// vocabulary that is not the model's.
+// planned or reserved. Throws ConfigError when a shard is not there, is named by no key, or is of a
+// vocabulary or a tokenizer that is not the model's.
 void check_data(const RunConfig& config);
+// What passes because there is nothing to compare its tokenizer with, a sentence for each shard.
+std::vector<std::string> data_warnings(const RunConfig& config, Purpose purpose);
 
-// A rank's batches of config.eval_dataset, in order. Throws ConfigError when there is none or its
-// vocabulary is not the model's.
+// A rank's batches of config.eval_dataset, in order. Throws ConfigError when there is none or they
+// are not the model's, as check_data() does.
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config, int rank = 0);
 
 class RunSaves;

@@ -186,6 +186,17 @@ TEST_F(CliRefusal, WarnsOfAnEvaluationBatchThatIsNotUsed) {
   EXPECT_EQ(run({"plan", path("run.yaml"), "per_device_train_batch_size=2"}).err, "");
 }
 
+TEST_F(CliRefusal, RefusesBytesForAModelThatHasATokenizer) {
+  write("model/tokenizer.json", "{}");
+  const auto reason = AllOf(HasSubstr("train.tok is of bytes"), HasSubstr("model/tokenizer.json"),
+                            HasSubstr("scripts/prepare.py --tokenizer " + path("model").string()),
+                            HasSubstr("allow_other_tokenizer"));
+  expect_refused({}, exit_usage, reason);
+  const ProcessResult evaluated = run({"eval", path("run.yaml")});
+  EXPECT_EQ(evaluated.exit_code, exit_usage);
+  EXPECT_THAT(evaluated.err, HasSubstr("heldout.tok is of bytes"));
+}
+
 TEST_F(CliRefusal, WarnsOfAModelWithoutATokenizer) {
   EXPECT_THAT(run(train({"max_steps=1"})).err, HasSubstr("has no tokenizer.json"));
 }
