@@ -9,8 +9,18 @@
 
 #include "kernels/cuda/launch_shape.hpp"
 #include "strata/core/error.hpp"
+#include "strata/device/cuda_advice.hpp"
 
 namespace strata::cuda {
+
+// Throws with the error's name, number and text, and what to do about it; and has the runtime forget
+// it, else the next launch of this thread would be blamed.
+[[noreturn]] inline void throw_cuda_error(const std::string& what, cudaError_t status) {
+  cudaGetLastError();
+  throw Error(what + ": " + cudaGetErrorName(status) + " (" +
+              std::to_string(static_cast<int>(status)) + "): " + cudaGetErrorString(status) +
+              std::string(cuda_advice(static_cast<int>(status))));
+}
 
 class CudaLaunch {
  public:
@@ -36,8 +46,7 @@ class CudaLaunch {
   static constexpr std::int64_t shared_bytes_by_default = 48 * 1024;
 
   static void check_launch(std::string_view name, cudaError_t status) {
-    if (status != cudaSuccess)
-      throw Error("launch of " + std::string(name) + ": " + cudaGetErrorString(status));
+    if (status != cudaSuccess) throw_cuda_error("launch of " + std::string(name), status);
   }
 
   cudaStream_t stream_;

@@ -12,9 +12,29 @@
 namespace strata::cuda {
 namespace {
 
+// What CUDA says of it, where it is the device that failed.
+std::string blas_advice(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "; the GPU's memory may be full: see nvidia-smi, or lower offload.gpu_limit";
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+      return "; this version of the library has no code for the GPU";
+    case CUBLAS_STATUS_EXECUTION_FAILED: {
+      const cudaError_t error = cudaGetLastError();
+      if (error == cudaSuccess) return "";
+      return std::string("; ") + cudaGetErrorString(error) +
+             std::string(cuda_advice(static_cast<int>(error)));
+    }
+    default:
+      return "";
+  }
+}
+
 void check_blas(cublasStatus_t status, const char* what) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw Error(std::string("cuBLASLt, ") + what + ": " + blas_library().status_text(status));
+    throw Error(std::string("cuBLASLt, ") + what + ": " + blas_library().status_text(status) +
+                blas_advice(status));
 }
 
 // Owns one of the library's descriptors; what it returns when one is given back is of no use.

@@ -9,7 +9,7 @@ int attribute_of(int ordinal, cudaDeviceAttr attribute) {
   int value = 0;
   const cudaError_t status = cudaDeviceGetAttribute(&value, attribute, ordinal);
   if (status != cudaSuccess)
-    throw Error("CUDA device " + std::to_string(ordinal) + ": " + cudaGetErrorString(status));
+    throw_cuda_error("cudaDeviceGetAttribute of device " + std::to_string(ordinal), status);
   return value;
 }
 

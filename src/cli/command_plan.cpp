@@ -50,7 +50,7 @@ std::uint64_t device_bytes_here(const RunConfig& config, const DeviceChoice& dev
 
 PlannedRun planned_here(RunConfig config) {
   const DeviceChoice devices = choose_device_here(config, config.world);
-  if (!devices.warning.empty()) fmt::print(stderr, "warning: {}\n", devices.warning);
+  tell_devices(devices);
   config.device = devices.uses_gpus() ? DeviceKind::gpu : DeviceKind::cpu;
   std::optional<std::uint64_t> device_bytes;
   if (devices.uses_gpus()) device_bytes = device_bytes_here(config, devices);

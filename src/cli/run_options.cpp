@@ -45,9 +45,14 @@ JobOptions job_options(const RunConfig& config) {
   return options;
 }
 
+void tell_devices(const DeviceChoice& choice) {
+  if (!choice.note.empty()) fmt::print("gpus     {}\n", choice.note);
+}
+
 DeviceChoice choose_and_tell_devices(const RunConfig& config, Job& job) {
   DeviceChoice choice = choose_devices(config, job);
-  if (job.leads() && !choice.warning.empty()) fmt::print(stderr, "warning: {}\n", choice.warning);
+  if (job.leads()) tell_devices(choice);
+  choice.on_warning = [](const std::string& text) { fmt::print(stderr, "warning: {}\n", text); };
   return choice;
 }
 

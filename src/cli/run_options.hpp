@@ -26,7 +26,9 @@ void check_model(const RunConfig& config, const std::string& source_name);
 
 // Of all processes alike: the version and every key.
 JobOptions job_options(const RunConfig& config);
-// As choose_devices(); the process that leads prints its warning.
+// "gpus     1 of 8 GPUs is used; ranks: 8 uses all", where there is something to tell.
+void tell_devices(const DeviceChoice& choice);
+// As choose_devices(); the process that leads tells of it, and all print warnings that come later.
 DeviceChoice choose_and_tell_devices(const RunConfig& config, Job& job);
 // Devices and threads of the ranks of this process but the first, whose notes tell of its own.
 void print_other_ranks(const std::vector<PlannedRun>& runs);

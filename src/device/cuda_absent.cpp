@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "strata/core/error.hpp"
 #include "strata/device/cuda_devices.hpp"
 #include "strata/device/device.hpp"
@@ -13,7 +15,10 @@ std::unique_ptr<Device> make_cuda_device(int, const CudaDeviceOptions&) {
 CudaInventory read_cuda_devices() {
   CudaInventory inventory;
   inventory.is_built = false;
-  inventory.failure = "this build of Strata has no CUDA back end";
+  inventory.is_hidden = hides_all_devices(std::getenv("CUDA_VISIBLE_DEVICES"));
+  inventory.failure =
+      "this build of Strata has no CUDA back end: one has where a CUDA toolkit of 12.8 or newer is "
+      "installed when it is built";
   return inventory;
 }
 

@@ -51,6 +51,9 @@ Finding find_cuda(const CudaInventory& cuda) {
     finding.facts += "; " + device_text(device);
     judge(finding, device);
   }
+  if (cuda.devices.size() > 1)
+    finding.facts +=
+        fmt::format("; a run uses one for each rank: ranks: {} uses all", cuda.devices.size());
   return finding;
 }
 

@@ -175,7 +175,10 @@ Finding find_gpus(const DoctorFacts& facts) {
   const GpuInventory& inventory = facts.gpus;
   Finding finding{"GPUs", Health::ok, inventory_text(inventory), ""};
   if (facts.num_usable_gpus > 0) return finding;
-  if (inventory.gpus.empty())
+  const std::size_t own = num_own_gpus(inventory);
+  if (own > 0 && facts.cuda.is_hidden)
+    worsen(finding, Health::degraded, "CUDA_VISIBLE_DEVICES hides all: the CPU computes");
+  else if (own == 0)
     worsen(finding, Health::degraded,
            "the CPU computes: right for small models and for trying plans, slow for large ones");
   else if (inventory.driver_version.empty())
@@ -183,9 +186,10 @@ Finding find_gpus(const DoctorFacts& facts) {
            "there is a GPU but no driver for it: install NVIDIA's, and in a container start it "
            "with the NVIDIA runtime (Docker: --gpus all)");
   else
-    worsen(finding, Health::degraded,
-           "this build of Strata cannot use it, so the CPU computes: it was built without CUDA, or "
-           "the CUDA driver finds no device");
+    worsen(finding, Health::broken,
+           fmt::format("CUDA cannot use {}: {}. A run refuses to start, unless device: cpu has the "
+                       "host compute",
+                       own == 1 ? "it" : "them", facts.cuda.failure));
   return finding;
 }
 

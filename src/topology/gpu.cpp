@@ -65,6 +65,11 @@ GpuInventory read_gpus(const SystemRoots& roots) {
   return inventory;
 }
 
+std::size_t num_own_gpus(const GpuInventory& inventory) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      inventory.gpus, [](const GpuFacts& gpu) { return gpu.driver != "vfio-pci"; }));
+}
+
 GpuInventory read_gpus() { return read_gpus(SystemRoots{}); }
 
 }  // namespace strata

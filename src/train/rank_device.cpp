@@ -13,11 +13,29 @@
 namespace strata {
 namespace {
 
-DeviceChoice refuse_or_stand_in(const RunConfig& config, const std::string& why) {
+// Where CUDA shows no device.
+DeviceChoice stand_in(const RunConfig& config, const SeenGpus& seen) {
+  const std::string& why = seen.cuda.failure;
   if (config.device == DeviceKind::gpu)
     throw ConfigError(fmt::format(
-        "device: gpu: several ranks need NCCL: {}; or set ranks: 1, or device: cpu", why));
-  return {{}, fmt::format("the host computes, not the GPUs: {}", why)};
+        "device: gpu, but there is none: {}. strata doctor tells more; device: cpu runs on the "
+        "host",
+        why));
+  const std::size_t gpus = num_own_gpus(seen.kernel);
+  if (gpus == 0) return {};
+  if (seen.cuda.is_hidden) return {{}, "CUDA_VISIBLE_DEVICES hides the GPUs: the host computes"};
+  throw ConfigError(fmt::format(
+      "device: auto, and this machine has {} NVIDIA GPU{}, which cannot be used: {}. strata doctor "
+      "tells more; device: cpu computes on the host all the same, many times slower",
+      gpus, gpus == 1 ? "" : "s", why));
+}
+
+std::string note_of_unused(const RunConfig& config, std::ptrdiff_t gpus, int used) {
+  if (gpus == used) return "";
+  return fmt::format("{} of {} GPUs {} used; {}", used, gpus, used == 1 ? "is" : "are",
+                     config.world == config.ranks
+                         ? fmt::format("ranks: {} uses all", gpus)
+                         : fmt::format("{} ranks on this host use all", gpus));
 }
 
 void check_one_each(std::ptrdiff_t gpus, int ranks) {
@@ -29,6 +47,16 @@ void check_one_each(std::ptrdiff_t gpus, int ranks) {
       ranks, gpus, gpus == 1 ? "" : "s"));
 }
 
+std::string pageable_warning(const std::string& why) {
+  return fmt::format(
+      "{}. The run goes on with tier cpu in memory that is not pinned: a thread of each lane "
+      "copies "
+      "it through small buffers, at a few GB/s where the link does 12 to 50, and each copy from "
+      "the GPU holds its lane up. A step that moves much may take several times as long as "
+      "predicted; its bits are the same",
+      why);
+}
+
 std::string describe(const CudaDeviceFacts& facts, std::uint64_t free_bytes) {
   return fmt::format(
       "{}, GPU {}, {} free{}", facts.name, facts.ordinal, format_bytes(free_bytes),
@@ -37,32 +65,41 @@ std::string describe(const CudaDeviceFacts& facts, std::uint64_t free_bytes) {
 
 }  // namespace
 
-DeviceChoice choose_device(const RunConfig& config, const CudaInventory& inventory,
-                           const NcclFacts& nccl, int num_host_ranks) {
+DeviceChoice choose_device(const RunConfig& config, const SeenGpus& seen, int num_host_ranks) {
   if (config.device == DeviceKind::cpu || config.kernels == KernelsKind::ref) return {};
-  const auto& found = inventory.devices;
-  if (found.empty()) {
-    if (config.device == DeviceKind::automatic) return {};
-    throw ConfigError(fmt::format(
-        "device: gpu, but there is none: {}. strata doctor tells more; device: cpu runs on the "
-        "host",
-        inventory.failure));
-  }
+  const auto& found = seen.cuda.devices;
+  if (found.empty()) return stand_in(config, seen);
   check_one_each(std::ssize(found), num_host_ranks);
-  if (config.world > 1 && !nccl.failure.empty()) return refuse_or_stand_in(config, nccl.failure);
-  return {{found.begin(), found.begin() + num_host_ranks}, ""};
+  if (config.world > 1 && !seen.nccl.failure.empty())
+    throw ConfigError(fmt::format(
+        "several ranks on GPUs need NCCL: {}; or set ranks: 1, or device: cpu, which computes on "
+        "the host",
+        seen.nccl.failure));
+  return {{found.begin(), found.begin() + num_host_ranks},
+          note_of_unused(config, std::ssize(found), num_host_ranks)};
 }
 
 DeviceChoice choose_device_here(const RunConfig& config, int num_host_ranks) {
-  const CudaInventory inventory = read_cuda_devices();
-  const bool exchanges = config.world > 1 && !inventory.devices.empty();
-  return choose_device(config, inventory, exchanges ? read_nccl() : NcclFacts{}, num_host_ranks);
+  if (config.device == DeviceKind::cpu) return {};  // Not even the driver is asked.
+  SeenGpus seen{read_gpus(), read_cuda_devices(), {}};
+  if (config.world > 1 && !seen.cuda.devices.empty()) seen.nccl = read_nccl();
+  return choose_device(config, seen, num_host_ranks);
 }
 
 DeviceKind planned_device(const RunConfig& config, const MachineProfile& machine) {
   if (config.kernels == KernelsKind::ref) return DeviceKind::cpu;
   if (config.device != DeviceKind::automatic) return config.device;
   return machine.accelerator.name == host_accelerator_name ? DeviceKind::cpu : DeviceKind::gpu;
+}
+
+CudaDeviceOptions rank_device_options(const DeviceChoice& choice, int numa_node, int world) {
+  CudaDeviceOptions options;
+  options.place_pinned = placer_on_node(numa_node);
+  if (world == 1 && choice.on_warning)
+    options.on_pageable = [tell = choice.on_warning](const std::string& why) {
+      tell(pageable_warning(why));
+    };
+  return options;
 }
 
 std::uint64_t device_workspace_bytes(int world) {
@@ -73,8 +110,8 @@ RankDevice open_rank_device(const DeviceChoice& choice, int host_rank, int world
   RankDevice opened;
   if (!choice.uses_gpus()) return opened;
   const CudaDeviceFacts& facts = choice.gpus.at(static_cast<std::size_t>(host_rank));
-  opened.device = make_cuda_device(facts.ordinal,
-                                   {.peers = {}, .place_pinned = placer_on_node(facts.numa_node)});
+  opened.device =
+      make_cuda_device(facts.ordinal, rank_device_options(choice, facts.numa_node, world));
   opened.description = describe(facts, opened.device->free_bytes());
   opened.workspace = opened.device->allocate(device_workspace_bytes(world));
   const std::span all(opened.workspace.data(), opened.workspace.bytes());

@@ -26,6 +26,8 @@ void FakeCuda::launch(CudaStreamHandle stream, const std::string& what,
                       const std::vector<FakeAccess>& accesses, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   ++num_launches_;
+  if (last_errors_.contains(std::this_thread::get_id()))
+    complaints_.add(what + " is blamed for an error of before that nobody has taken");
   Stream* const own = find(stream);
   if (own == nullptr) return;
   if (FakeTimeline::device_of(*own) != current_device())
@@ -49,6 +51,11 @@ void FakeCuda::launch_joint(CudaStreamHandle stream, const std::string& what,
 void FakeCuda::host_touches(const FakeAccess& access, const std::string& what) {
   const std::lock_guard lock(mutex_);
   timeline_.host_touches(access, what);
+}
+
+void FakeCuda::refuse_pinning(std::span<const std::byte> memory) {
+  const std::lock_guard lock(mutex_);
+  unpinnable_.push_back(memory);
 }
 
 void FakeCuda::forbid_waiting(const std::string& thread_name) {
@@ -297,7 +304,7 @@ CudaStatus FakeCuda::allocate(void*& data, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (fails()) return launch_failure;
   data = memory_of(current_device()).allocate(bytes, options_.memory_bytes);
-  return data == nullptr ? CudaStatus::memory_allocation : CudaStatus::success;
+  return data == nullptr ? refuse_memory() : CudaStatus::success;
 }
 
 CudaStatus FakeCuda::release(void* data) {
@@ -314,6 +321,9 @@ CudaStatus FakeCuda::release(void* data) {
 CudaStatus FakeCuda::register_host(void* data, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (fails()) return launch_failure;
+  const std::byte *const begin = bytes_of(data), *const end = begin + bytes;
+  for (const auto& refused : unpinnable_)
+    if (begin < refused.data() + refused.size() && refused.data() < end) return refuse_memory();
   return memory_of(0).register_host(data, bytes) ? CudaStatus::success
                                                  : complain("host memory is registered twice");
 }
@@ -369,10 +379,18 @@ CudaStatus FakeCuda::fill(void* target, std::uint8_t value, std::uint64_t bytes,
   return CudaStatus::success;
 }
 
+CudaStatus FakeCuda::take_last_error() {
+  const std::lock_guard lock(mutex_);
+  const auto last = last_errors_.extract(std::this_thread::get_id());
+  return last.empty() ? CudaStatus::success : last.mapped();
+}
+
 std::string_view FakeCuda::error_name(CudaStatus status) {
+  if (status == CudaStatus::memory_allocation) return "cudaErrorMemoryAllocation";
   return status == launch_failure ? "cudaErrorLaunchFailure" : "cudaErrorOfTheFake";
 }
 std::string_view FakeCuda::error_text(CudaStatus status) {
+  if (status == CudaStatus::memory_allocation) return "out of memory";
   return status == launch_failure ? "unspecified launch failure" : "the fake refuses the call";
 }
 
@@ -451,6 +469,11 @@ std::shared_ptr<FakeCuda::Event> FakeCuda::find_event(CudaEventHandle event) {
 CudaStatus FakeCuda::complain(const std::string& text) {
   complaints_.add(text);
   return invalid_value;
+}
+
+CudaStatus FakeCuda::refuse_memory() {
+  last_errors_[std::this_thread::get_id()] = CudaStatus::memory_allocation;
+  return CudaStatus::memory_allocation;
 }
 
 void FakeCuda::check_wait(bool is_over) {

@@ -2,8 +2,9 @@
 // The CUDA runtime as device/cuda uses it, on the host: the same calls, work that runs later than
 // it is issued, in an order of a seed's choice, and complaints about whatever real hardware would
 // not forgive: waits that are missing, host memory that is used before a copy is done with it or
-// that is not registered, copies of a wrong kind, threads that wait and must not or that have no
-// device, things given back twice or never. See fake_timeline.hpp.
+// that is not registered as one, copies of a wrong kind, errors that nobody takes before a launch
+// is blamed for them, threads that wait and must not or that have no device, things given back
+// twice or never. See fake_timeline.hpp.
 //
 // Thread contract: any thread.
 
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +59,8 @@ class FakeCuda final : public CudaApi {
   void launch_joint(CudaStreamHandle stream, const std::string& what,
                     const std::vector<FakeAccess>& accesses, const JointWork& work);
   void host_touches(const FakeAccess& access, const std::string& what);
+  // From now on this host memory cannot be registered, nor a range with a part of it.
+  void refuse_pinning(std::span<const std::byte> memory);
   // The calling thread must not wait for the device.
   void forbid_waiting(const std::string& thread_name);
 
@@ -68,6 +72,12 @@ class FakeCuda final : public CudaApi {
   std::uint64_t num_waits() const;
   std::uint64_t num_host_waits() const;  // for events
   bool dropped_wait_mattered() const;
+  // Bytes of each registration of host memory, by address.
+  std::vector<std::uint64_t> registrations() const {
+    const std::lock_guard lock(mutex_);
+    const auto found = memory_.find(0);
+    return found == memory_.end() ? std::vector<std::uint64_t>() : found->second.registrations();
+  }
   std::vector<std::string> ranges() const;  // names of those pushed
 
   CudaStatus device_count(int& count) override;
@@ -98,7 +108,7 @@ class FakeCuda final : public CudaApi {
                   CudaStreamHandle stream) override;
   CudaStatus fill(void* target, std::uint8_t value, std::uint64_t bytes,
                   CudaStreamHandle stream) override;
-  CudaStatus take_last_error() override { return CudaStatus::success; }
+  CudaStatus take_last_error() override;
   std::string_view error_name(CudaStatus status) override;
   std::string_view error_text(CudaStatus status) override;
   void push_range(const char* name) override;
@@ -124,6 +134,7 @@ class FakeCuda final : public CudaApi {
   Stream* find(CudaStreamHandle stream);
   std::shared_ptr<Event> find_event(CudaEventHandle event);
   CudaStatus complain(const std::string& text);
+  CudaStatus refuse_memory();
   void check_wait(bool is_over);
   bool fits(CudaPointer wanted, const void* data, std::uint64_t bytes, const std::string& what);
 
@@ -138,6 +149,8 @@ class FakeCuda final : public CudaApi {
   std::map<void*, std::shared_ptr<Event>> events_;
   std::map<std::thread::id, int> devices_of_threads_;
   std::map<std::thread::id, std::string> threads_that_must_not_wait_;
+  std::map<std::thread::id, CudaStatus> last_errors_;
+  std::vector<std::span<const std::byte>> unpinnable_;
   std::uint64_t num_launches_ = 0, num_calls_ = 0, num_waits_ = 0, num_host_waits_ = 0;
   std::vector<std::string> ranges_;
   std::map<std::thread::id, int> open_ranges_;

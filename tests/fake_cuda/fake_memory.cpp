@@ -52,6 +52,12 @@ CudaPointer FakeMemory::kind_of(const void* data, std::uint64_t bytes) const {
   return contains(host_, begin, bytes) ? CudaPointer::pinned : CudaPointer::unregistered;
 }
 
+std::vector<std::uint64_t> FakeMemory::registrations() const {
+  std::vector<std::uint64_t> bytes;
+  for (const auto& [data, range] : host_) bytes.push_back(range.bytes);
+  return bytes;
+}
+
 std::uint64_t FakeMemory::used(const Ranges& ranges) {
   std::uint64_t bytes = 0;
   for (const auto& [data, range] : ranges) bytes += range.bytes;

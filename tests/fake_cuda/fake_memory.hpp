@@ -35,6 +35,7 @@ class FakeMemory {
   CudaPointer kind_of(const void* data, std::uint64_t bytes = 1) const;
   std::size_t num_allocations() const { return device_.size(); }
   std::size_t num_registrations() const { return host_.size(); }
+  std::vector<std::uint64_t> registrations() const;  // bytes of each, by address
 
  private:
   struct Range {

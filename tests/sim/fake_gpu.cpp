@@ -38,7 +38,8 @@ bool is_for_the_device(const Op& op) {
 
 }  // namespace
 
-FakeGpu::FakeGpu(std::uint64_t seed) : fake_(options_of(seed)) {}
+FakeGpu::FakeGpu(std::uint64_t seed, Pinning pinning)
+    : pinning_(pinning), fake_(options_of(seed)) {}
 
 FakeGpu::FakeGpu(std::uint64_t seed, std::uint64_t failing_call)
     : fake_(options_of(seed, failing_call)) {}
@@ -48,7 +49,9 @@ RankDevice FakeGpu::open() {
   CudaDeviceOptions options;
   options.place_pinned = [this](std::span<std::byte> memory) {
     if (host_tier_.empty()) host_tier_ = memory;
+    if (pinning_ == Pinning::refused) fake_.refuse_pinning(memory);
   };
+  options.on_pageable = [this](const std::string& why) { pageable_.push_back(why); };
   rank.device = make_cuda_device(fake_, 1, options);
   rank.workspace = rank.device->allocate(workspace_bytes);
   rank.kernels = make_streamed_kernels(fake_, *host_kernels_);
@@ -69,6 +72,7 @@ ExecutorOptions FakeGpu::watched(ExecutorOptions options) {
     if (!is_for_the_device(op)) host_works(op);
     if (also) also(op);
   };
+  if (pinning_ == Pinning::refused) return options;
   options.on_lane_start = [this](Lane lane) { fake_.forbid_waiting(std::string(lane_name(lane))); };
   return options;
 }

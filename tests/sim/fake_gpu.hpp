@@ -19,9 +19,12 @@
 
 namespace strata::testing {
 
+// Whether the system lets host memory be registered: the session's, beside the device's own.
+enum class Pinning : std::uint8_t { allowed, refused };
+
 class FakeGpu {
  public:
-  explicit FakeGpu(std::uint64_t seed = 1);
+  explicit FakeGpu(std::uint64_t seed = 1, Pinning pinning = Pinning::allowed);
   // The fake's call of this number fails, as FakeCudaOptions::failing_call.
   FakeGpu(std::uint64_t seed, std::uint64_t failing_call);
 
@@ -33,7 +36,8 @@ class FakeGpu {
   }
   PlannedRun plan(const RunConfig& config, const Topology& topology,
                   Purpose purpose = Purpose::train);
-  // With a watch on the host's ops, for a session with a device of open().
+  // With a watch on the host's ops, for a session with a device of open(); and on lanes that wait,
+  // unless nothing is pinned, for then they must.
   ExecutorOptions watched(ExecutorOptions options = {});
 
   // What the fake has complained of, and what a session that has ended has not given back; empty:
@@ -42,11 +46,15 @@ class FakeGpu {
   std::string left_over() const;  // of these, what was not given back
   std::uint64_t num_launches() const { return fake_.num_launches(); }
   std::uint64_t num_calls() const { return fake_.num_calls(); }
+  // Why memory stayed pageable, once for each time it did.
+  const std::vector<std::string>& pageable() const { return pageable_; }
 
  private:
   void host_works(const Op& op);
 
+  const Pinning pinning_ = Pinning::allowed;
   FakeCuda fake_;
+  std::vector<std::string> pageable_;
   const std::unique_ptr<Kernels> host_kernels_ = make_cpu_kernels({.num_threads = 1});
   std::span<std::byte> host_tier_;  // of the session, which pins it before all else
 };

@@ -83,6 +83,27 @@ TEST(GpuTraining, HasTheBitsOfTheHostWhereverStateLives) {
   }
 }
 
+// Slowly: what is not pinned goes through buffers, and copies from the GPU are waited for.
+TEST(GpuTraining, HasTheBitsOfTheHostWhereTheSystemPinsNothing) {
+  RunConfig config = short_config();
+  const Outcome host = train_on_host(config);
+  for (const TierFractions& tiers : {all_on_cpu, all_on_nvme, mixed_tiers}) {
+    place_state(config, tiers);
+    config.offload.streamed_updates = 0.5;
+    FakeGpu gpu(1, testing::Pinning::refused);
+    Outcome outcome;
+    {
+      TrainingRun run(config, gpu.watched({}), make_offload_engine,
+                      [&](const RunConfig& placed) { return gpu.plan(placed); });
+      run.train();
+      outcome = run.outcome();
+    }
+    EXPECT_EQ(difference(host, outcome), "") << "nvme " << tiers.nvme;
+    EXPECT_EQ(gpu.pageable().size(), 1u) << "the session's host memory, told of once";
+    EXPECT_EQ(gpu.complaints(), "");
+  }
+}
+
 TEST(GpuTraining, HasTheBitsOfTheHostInEachUpdateOrder) {
   RunConfig config = short_config();
   config.max_grad_norm = 0;

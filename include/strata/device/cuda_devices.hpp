@@ -29,9 +29,14 @@ struct CudaDeviceFacts {
 struct CudaInventory {
   bool is_built = true;                         // this build has the CUDA back end
   std::string failure;                          // why there is no device; empty: there is
+  bool is_hidden = false;                       // CUDA_VISIBLE_DEVICES hides all there may be
   std::string driver_version, runtime_version;  // of CUDA: "13.0"; empty: no driver
   std::vector<CudaDeviceFacts> devices;         // by ordinal
 };
+
+// Whether a value of CUDA_VISIBLE_DEVICES hides every device; null: it is not set. "NoDevFiles" is
+// Slurm's for a job that was given none.
+bool hides_all_devices(const char* visible_devices);
 
 // Never throws for what the driver says: that is `failure`.
 CudaInventory read_cuda_devices();

@@ -112,7 +112,8 @@ class Device {
   // through a buffer of the device's: slowly from the device, whose work it then waits for.
   virtual void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
                     Stream& stream) = 0;
-  // Sets bytes of device or pinned memory.
+  // Sets bytes of device or pinned memory; waits for the stream where the latter could not be
+  // pinned.
   virtual void fill(std::byte* target, std::uint64_t bytes, std::byte value, Stream& stream) = 0;
   void zero(std::byte* target, std::uint64_t bytes, Stream& stream) {
     fill(target, bytes, std::byte{0}, stream);
@@ -142,6 +143,10 @@ struct CudaDeviceOptions {
   // Called on pinned memory before anybody has touched it: the place to put it near the device.
   // Must not throw.
   std::function<void(std::span<std::byte>)> place_pinned = {};
+  // Called with the reason when the system does not let allocate_pinned() pin memory: it gives
+  // memory that is not, then, which copies treat as such (slowly) and which nothing else on the
+  // device may touch. Empty: allocate_pinned() throws. Must not throw.
+  std::function<void(const std::string& why)> on_pageable = {};
 };
 std::unique_ptr<Device> make_cuda_device(
     int ordinal, const CudaDeviceOptions& options = {});  // Throws ConfigError when there is none.

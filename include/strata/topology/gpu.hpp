@@ -2,6 +2,7 @@
 // The NVIDIA GPUs of this machine and their driver, by the kernel's own account: whether a build of
 // Strata can use them is another question (num_cuda_devices()). A value.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,5 +23,8 @@ struct GpuInventory {
 };
 
 GpuInventory read_gpus();
+
+// How many are this system's: not those bound to vfio-pci, which are lent to virtual machines.
+std::size_t num_own_gpus(const GpuInventory& inventory);
 
 }  // namespace strata

@@ -3,6 +3,7 @@
 // what a GPU offers a run, is said here and nowhere else. Thread contract: the main thread.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,24 +14,39 @@
 #include "strata/device/device.hpp"
 #include "strata/kernels/kernels.hpp"
 #include "strata/plan/machine.hpp"
+#include "strata/topology/gpu.hpp"
 #include "strata/train/run_config.hpp"
 
 namespace strata {
 
+// What a host is seen to have, by the kernel and by CUDA.
+struct SeenGpus {
+  GpuInventory kernel;
+  CudaInventory cuda;
+  NcclFacts nccl;  // asked for several ranks on GPUs
+};
+
 // What all ranks of a host compute on.
 struct DeviceChoice {
   std::vector<CudaDeviceFacts> gpus;  // by host rank; empty: the host stands in for them
-  std::string warning;                // why there are none where there might be; empty: nothing
+  std::string note;  // "1 of 8 GPUs is used; ranks: 8 uses all"; empty: nothing to tell
+  // Told of what costs speed later, by the rank's thread. Empty: that is an error then.
+  std::function<void(const std::string& text)> on_warning = {};
   bool uses_gpus() const { return !gpus.empty(); }
 };
 // For `num_host_ranks` of config.world ranks. Throws ConfigError when the config asks for GPUs that
-// are not there, or cannot exchange what several ranks hold; and where there are fewer than ranks.
-DeviceChoice choose_device(const RunConfig& config, const CudaInventory& inventory,
-                           const NcclFacts& nccl, int num_host_ranks);
+// are not there, or cannot exchange what several ranks hold; where there are fewer than ranks; and
+// when the config leaves it open, but there are GPUs that cannot be used: a run on the host would
+// be slow, and nobody has asked for it. GPUs that CUDA_VISIBLE_DEVICES hides are not meant to be.
+DeviceChoice choose_device(const RunConfig& config, const SeenGpus& seen, int num_host_ranks);
 // Of this machine.
 DeviceChoice choose_device_here(const RunConfig& config, int num_host_ranks);
 // Of a machine known by its numbers: gpu or cpu.
 DeviceKind planned_device(const RunConfig& config, const MachineProfile& machine);
+
+// How a rank's GPU is opened. One rank's host memory may stay pageable, with a warning; that of
+// several may not, for NCCL reaches into it.
+CudaDeviceOptions rank_device_options(const DeviceChoice& choice, int numa_node, int world);
 
 // Of each GPU's memory, beside the plan's tier: what its kernels work in and, for several ranks,
 // what sums over them are staged in.

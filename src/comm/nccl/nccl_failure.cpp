@@ -25,6 +25,8 @@ std::string_view advice_for(NcclStatus status) {
     case 2:
       return "; NCCL needs sockets between the hosts (NCCL_SOCKET_IFNAME names the interface) and "
              "shared memory on each (/dev/shm of a container is often too small)";
+    case 5:
+      return "; two ranks may have the same GPU: every process must see all of its host's";
     case 6:
       return "; another rank's process or device has failed: see what it said";
     default:

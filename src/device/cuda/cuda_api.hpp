@@ -17,10 +17,14 @@ using CudaEventHandle = void*;
 // Those that the code decides on; others are passed on as they are.
 enum class CudaStatus : int {
   success = 0,
+  invalid_value = 1,
   memory_allocation = 2,
   no_device = 100,
   insufficient_driver = 35,
+  operating_system = 304,
   peer_access_already_enabled = 704,
+  not_permitted = 800,
+  not_supported = 801,
 };
 
 enum class CudaCopy : std::uint8_t { host_to_device, device_to_host, device_to_device };

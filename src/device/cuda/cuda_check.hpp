@@ -22,19 +22,24 @@ class CudaError : public Error {
 };
 
 // "cudaMemcpyAsync of 16 MiB to the device: cudaErrorIllegalAddress (700): an illegal memory access
-// was encountered", with what to do where we know it.
+// was encountered", with what to do where we know it, or with the caller's advice ("; ...").
 std::string cuda_failure(CudaApi& api, CudaStatus status, std::string_view call);
+std::string cuda_failure(CudaApi& api, CudaStatus status, std::string_view call,
+                         std::string_view advice);
+
+// Throws CudaError, and has the runtime forget the error.
+[[noreturn]] void throw_cuda_failure(CudaApi& api, CudaStatus status, std::string_view call);
 
 // Throws CudaError unless the status is success.
 // check(api, api.stream_create(stream), "cudaStreamCreateWithFlags");
 inline void check(CudaApi& api, CudaStatus status, std::string_view call) {
-  if (status != CudaStatus::success) throw CudaError(cuda_failure(api, status, call), status);
+  if (status != CudaStatus::success) throw_cuda_failure(api, status, call);
 }
 
 // The same, where the call has to be described: nothing is allocated while all goes well.
 template <std::invocable Describe>
 void check(CudaApi& api, CudaStatus status, const Describe& describe) {
-  if (status != CudaStatus::success) throw CudaError(cuda_failure(api, status, describe()), status);
+  if (status != CudaStatus::success) throw_cuda_failure(api, status, describe());
 }
 
 }  // namespace strata

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "device/cuda/cuda_check.hpp"
 #include "device/cuda/cuda_stream.hpp"
 #include "device/cuda/device_clock.hpp"
@@ -55,7 +57,9 @@ class CudaDevice final : public Device {
 
   std::unique_ptr<Stream> make_stream(std::string_view name) override {
     use_on_this_thread();
-    return std::make_unique<CudaStream>(api_, facts_.ordinal, name);
+    auto stream = std::make_unique<CudaStream>(api_, facts_.ordinal, name);
+    if (has_pageable_) stream->staging().prepare();  // Not during a step, nor refused there.
+    return stream;
   }
   std::unique_ptr<Event> make_event() override {
     use_on_this_thread();
@@ -79,7 +83,13 @@ class CudaDevice final : public Device {
 
   Slab allocate_pinned(std::uint64_t bytes) override {
     use_on_this_thread();
-    return allocate_pinned_memory(api_, facts_.ordinal, bytes, options_.place_pinned);
+    PinnedMemoryOptions pinned{.place = options_.place_pinned};
+    if (options_.on_pageable)
+      pinned.on_pageable = [this](const std::string& why) {
+        has_pageable_ = true;
+        options_.on_pageable(why);
+      };
+    return allocate_pinned_memory(api_, facts_.ordinal, bytes, pinned);
   }
 
   void copy(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
@@ -89,24 +99,51 @@ class CudaDevice final : public Device {
       return own.staging().to_device(target, source, bytes, own.native());
     if (kind == CopyKind::device_to_host && !is_pinned(target))
       return own.staging().to_host(target, source, bytes, own.native());
-    check(api_, api_.copy(target, source, bytes, copy_of(kind), own.native()), [&] {
-      return fmt::format("cudaMemcpyAsync of {} {} on stream {}", format_bytes(bytes),
-                         direction(kind), own.name());
-    });
+    if (kind == CopyKind::device_to_device) return copy_piece(target, source, bytes, kind, own);
+    const std::byte* const host = kind == CopyKind::host_to_device ? source : target;
+    for (std::uint64_t begin = 0, size = 0; begin < bytes; begin += size) {
+      size = bytes_within_chunk(host + begin, bytes - begin);
+      copy_piece(target + begin, source + begin, size, kind, own);
+    }
   }
 
+  // Memory that is not pinned is the host's to set, when the stream has come to it.
   void fill(std::byte* target, std::uint64_t bytes, std::byte value, Stream& stream) override {
     auto& own = static_cast<CudaStream&>(stream);
-    check(api_, api_.fill(target, std::to_integer<std::uint8_t>(value), bytes, own.native()), [&] {
-      return fmt::format("cudaMemsetAsync of {} on stream {}", format_bytes(bytes), own.name());
-    });
+    const CudaPointer where = kind_of(target);
+    if (where == CudaPointer::device) return fill_piece(target, bytes, value, own);
+    if (where == CudaPointer::unregistered) {
+      own.synchronize();
+      std::memset(target, std::to_integer<int>(value), bytes);
+      return;
+    }
+    for (std::uint64_t begin = 0, size = 0; begin < bytes; begin += size) {
+      size = bytes_within_chunk(target + begin, bytes - begin);
+      fill_piece(target + begin, size, value, own);
+    }
   }
 
  private:
-  bool is_pinned(const std::byte* memory) {
+  CudaPointer kind_of(const std::byte* memory) {
     CudaPointer kind = CudaPointer::unregistered;
     check(api_, api_.pointer_kind(memory, kind), "cudaPointerGetAttributes");
-    return kind != CudaPointer::unregistered;
+    return kind;
+  }
+  bool is_pinned(const std::byte* memory) { return kind_of(memory) != CudaPointer::unregistered; }
+
+  void copy_piece(std::byte* target, const std::byte* source, std::uint64_t bytes, CopyKind kind,
+                  CudaStream& stream) {
+    check(api_, api_.copy(target, source, bytes, copy_of(kind), stream.native()), [&] {
+      return fmt::format("cudaMemcpyAsync of {} {} on stream {}", format_bytes(bytes),
+                         direction(kind), stream.name());
+    });
+  }
+
+  void fill_piece(std::byte* target, std::uint64_t bytes, std::byte value, CudaStream& stream) {
+    const auto byte = std::to_integer<std::uint8_t>(value);
+    check(api_, api_.fill(target, byte, bytes, stream.native()), [&] {
+      return fmt::format("cudaMemsetAsync of {} on stream {}", format_bytes(bytes), stream.name());
+    });
   }
 
   // A peer that no link reaches is copied to and from all the same, by way of the host.
@@ -134,6 +171,7 @@ class CudaDevice final : public Device {
   const CudaDeviceOptions options_;
   std::unique_ptr<DeviceClock> clock_;
   std::uint64_t free_bytes_at_start_ = 0;
+  bool has_pageable_ = false;  // memory that was to be pinned
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "device/cuda/cuda_check.hpp"
 #include "device/cuda/cuda_device.hpp"
 
@@ -54,8 +56,15 @@ int num_cuda_devices(CudaApi& api) {
   return 0;
 }
 
+bool hides_all_devices(const char* visible_devices) {
+  if (visible_devices == nullptr) return false;
+  const std::string_view value = visible_devices;
+  return value.empty() || value.starts_with('-') || value == "NoDevFiles";
+}
+
 CudaInventory read_cuda_devices(CudaApi& api) {
   CudaInventory inventory;
+  inventory.is_hidden = hides_all_devices(std::getenv("CUDA_VISIBLE_DEVICES"));
   try {
     read_all(api, inventory);
   } catch (const CudaError& error) {

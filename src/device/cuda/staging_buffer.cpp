@@ -36,16 +36,20 @@ void StagingBuffer::to_host(std::byte* target, const std::byte* source, std::uin
   }
 }
 
+void StagingBuffer::prepare() {
+  if (memory_.bytes() > 0) return;
+  for (std::optional<Piece>& piece : pieces_) piece.emplace(api_);
+  memory_ = allocate_pinned_memory(api_, ordinal_, num_pieces * piece_bytes, {});
+}
+
 // The one that was given to the stream longest ago.
 std::size_t StagingBuffer::next_piece() {
-  if (memory_.bytes() == 0)
-    memory_ = allocate_pinned_memory(api_, ordinal_, num_pieces * piece_bytes, {});
+  prepare();
   const std::size_t index = next_++ % num_pieces;
-  std::optional<Piece>& piece = pieces_[index];
-  if (!piece) piece.emplace(api_);
-  if (piece->is_used)
-    check(api_, api_.event_synchronize(piece->passed.get()), "cudaEventSynchronize");
-  piece->is_used = false;
+  Piece& piece = *pieces_[index];
+  if (piece.is_used)
+    check(api_, api_.event_synchronize(piece.passed.get()), "cudaEventSynchronize");
+  piece.is_used = false;
   return index;
 }
 

@@ -15,6 +15,8 @@ class StagingBuffer {
  public:
   StagingBuffer(CudaApi& api, int ordinal) : api_(api), ordinal_(ordinal) {}
 
+  // Makes it before it is needed. Throws where it cannot be registered.
+  void prepare();
   // The source may be changed on return. Waits only when all pieces are on their way.
   void to_device(std::byte* target, const std::byte* source, std::uint64_t bytes,
                  CudaStreamHandle stream);

@@ -48,6 +48,7 @@ std::string paragraphs() {
 CliTest::CliTest() {
   std::string pattern = testing::TempDir() + "strata-cli-XXXXXX";
   folder_ = ::mkdtemp(pattern.data());
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // These are runs on the host, whatever else is there.
 }
 
 CliTest::~CliTest() { fs::remove_all(folder_); }

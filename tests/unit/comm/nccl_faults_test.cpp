@@ -153,6 +153,17 @@ TEST(NcclFaults, TellOfTheLibraryWhatItIs) {
   EXPECT_THAT(nccl_facts(old).failure, HasSubstr("2.17.1"));
 }
 
+TEST(NcclFaults, SayWhatToDoByTheirNumber) {
+  FakeCuda cuda({});
+  FakeNccl nccl(cuda, {});
+  const auto said = [&](int status) {
+    return nccl_failure(nccl, static_cast<NcclStatus>(status), "ncclCommInitRankConfig");
+  };
+  EXPECT_THAT(said(1), AllOf(HasSubstr("ncclUnhandledCudaError"), HasSubstr("offload.gpu_limit")));
+  EXPECT_THAT(said(2), HasSubstr("/dev/shm"));
+  EXPECT_THAT(said(5), AllOf(HasSubstr("ncclInvalidUsage"), HasSubstr("the same GPU")));
+}
+
 // Of this machine: there is one, or it is said why not.
 TEST(NcclLibrary, IsThereOrMissedWithAReason) {
   const NcclFacts facts = read_nccl();

@@ -70,6 +70,12 @@ TEST(CudaDeviceOverFake, SaysWhyTheDriverKnowsNoDevice) {
   EXPECT_THAT(inventory.devices, IsEmpty());
 }
 
+TEST(CudaInventory, IsHiddenByWhatNamesNoDevice) {
+  for (const char* nothing : {"", "-1", "NoDevFiles"}) EXPECT_TRUE(hides_all_devices(nothing));
+  for (const char* some : {"0", "1,3", "GPU-8932f937"}) EXPECT_FALSE(hides_all_devices(some));
+  EXPECT_FALSE(hides_all_devices(nullptr));
+}
+
 TEST(CudaDeviceOverFake, ReachesThePeersThatItIsToldTo) {
   FakeCuda fake({.num_devices = 3});
   EXPECT_NO_THROW(make_cuda_device(fake, 1, {.peers = {0, 2}}));

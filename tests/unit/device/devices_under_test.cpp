@@ -16,6 +16,20 @@ DeviceRig over_fake(std::uint64_t seed) {
           }};
 }
 
+// On a system that lets no memory be pinned but the device's own buffers.
+DeviceRig over_fake_that_pins_nothing(std::uint64_t seed) {
+  const auto fake = std::make_shared<FakeCuda>(FakeCudaOptions{.seed = seed});
+  CudaDeviceOptions options;
+  options.place_pinned = [fake = fake.get()](std::span<std::byte> memory) {
+    fake->refuse_pinning(memory);
+  };
+  options.on_pageable = [](const std::string&) {};
+  return {fake, make_cuda_device(*fake, 1, options), [fake = fake.get()] {
+            EXPECT_EQ(fake->complaints(), std::vector<std::string>{});
+            EXPECT_EQ(fake->leaks(), std::vector<std::string>{});
+          }};
+}
+
 }  // namespace
 
 std::vector<DeviceCase> devices_under_test() {
@@ -25,6 +39,7 @@ std::vector<DeviceCase> devices_under_test() {
                    }});
   for (const std::uint64_t seed : {1, 2, 3})
     cases.push_back({"FakeCuda" + std::to_string(seed), [seed] { return over_fake(seed); }});
+  cases.push_back({"FakeCudaPageable", [] { return over_fake_that_pins_nothing(1); }});
   return cases;
 }
 

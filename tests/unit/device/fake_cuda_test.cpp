@@ -183,5 +183,23 @@ TEST_F(FakeCudaUse, KnowsWhetherAWaitThatIsNotMadeWouldHaveMattered) {
   EXPECT_TRUE(fake.dropped_wait_mattered());
 }
 
+TEST_F(FakeCudaUse, RefusesToRegisterWhatItIsToldTo) {
+  std::vector<std::byte> more(1000);
+  fake_.refuse_pinning({more.data() + 999, 1});
+  EXPECT_EQ(fake_.register_host(more.data(), 1000), CudaStatus::memory_allocation);
+  EXPECT_EQ(fake_.register_host(more.data(), 999), CudaStatus::success);
+  EXPECT_THAT(fake_.registrations(), UnorderedElementsAre(1000u, 999u));
+}
+
+TEST_F(FakeCudaUse, ComplainsOfALaunchAfterAnErrorThatNobodyTook) {
+  fake_.refuse_pinning(host_);
+  fake_.register_host(host_.data(), host_.size());
+  write(first_, "a", 1);
+  EXPECT_THAT(fake_.complaints(), ElementsAre(HasSubstr("blamed for an error of before")));
+  EXPECT_EQ(fake_.take_last_error(), CudaStatus::memory_allocation);
+  write(first_, "a", 2);
+  EXPECT_EQ(fake_.num_complaints(), 1u);
+}
+
 }  // namespace
 }  // namespace strata::testing

@@ -25,6 +25,13 @@ TEST(DoctorOfCuda, ShowsWhatADeviceReachesAndOverWhat) {
   EXPECT_THAT(find_cuda(cuda).facts, HasSubstr(", reaches 1 over NVLink, 2 over PCIe"));
 }
 
+TEST(DoctorOfCuda, SaysHowARunUsesAllDevices) {
+  CudaInventory cuda = healthy_cuda();
+  EXPECT_THAT(find_cuda(cuda).facts, testing::Not(HasSubstr("ranks:")));
+  cuda.devices.resize(8, cuda.devices.front());
+  EXPECT_THAT(find_cuda(cuda).facts, HasSubstr("a run uses one for each rank: ranks: 8 uses all"));
+}
+
 TEST(DoctorOfCuda, SaysWhyThereIsNoDevice) {
   CudaInventory cuda;
   cuda.runtime_version = "13.0";

@@ -250,7 +250,13 @@ TEST(Doctor, ShowsGpusWithDriverNodeAndLink) {
 TEST(Doctor, TellsGpusThatAreMissingFromThoseThatCannotBeUsed) {
   DoctorFacts facts = healthy_machine();
   facts.num_usable_gpus = 0;
-  expect(line(facts, "GPUs"), Health::degraded, "this build of Strata cannot use it");
+  facts.cuda.failure = "the driver is older than CUDA";
+  expect(line(facts, "GPUs"), Health::broken, "CUDA cannot use it: the driver is older than CUDA");
+  facts.cuda.is_hidden = true;
+  expect(line(facts, "GPUs"), Health::degraded, "CUDA_VISIBLE_DEVICES hides all");
+  facts.cuda.is_hidden = false;
+  facts.gpus.gpus[0].driver = "vfio-pci";
+  expect(line(facts, "GPUs"), Health::degraded, "the CPU computes");
   facts.gpus.driver_version = "";
   facts.gpus.gpus[0].driver = "nouveau";
   expect(line(facts, "GPUs"), Health::broken, "no driver");

@@ -18,16 +18,26 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-CudaInventory machine_with(int gpus) {
-  CudaInventory inventory;
+// Whose driver works.
+SeenGpus machine_with(int gpus) {
+  SeenGpus seen;
   for (int ordinal = 0; ordinal < gpus; ++ordinal) {
     CudaDeviceFacts facts;
     facts.ordinal = ordinal;
     facts.name = "GPU";
-    inventory.devices.push_back(facts);
+    seen.cuda.devices.push_back(facts);
+    seen.kernel.gpus.push_back(
+        {"0000:4" + std::to_string(ordinal) + ":00.0", "", "nvidia", {}, ""});
   }
-  if (gpus == 0) inventory.failure = "no driver is loaded";
-  return inventory;
+  if (gpus == 0) seen.cuda.failure = "no driver is loaded";
+  return seen;
+}
+
+SeenGpus machine_with_a_broken_driver(int gpus) {
+  SeenGpus seen = machine_with(gpus);
+  seen.cuda.devices.clear();
+  seen.cuda.failure = "the driver is too old";
+  return seen;
 }
 
 RunConfig with_device(DeviceKind kind, int world = 1) {
@@ -37,66 +47,115 @@ RunConfig with_device(DeviceKind kind, int world = 1) {
   return config;
 }
 
-DeviceChoice choose(const RunConfig& config, const CudaInventory& inventory, int num_host_ranks) {
-  return choose_device(config, inventory, {}, num_host_ranks);
-}
-
 TEST(DeviceChoice, IsAGpuForEachRankWhereThereAreSome) {
   for (const DeviceKind kind : {DeviceKind::automatic, DeviceKind::gpu}) {
-    const DeviceChoice choice = choose(with_device(kind), machine_with(2), 1);
+    const DeviceChoice choice = choose_device(with_device(kind), machine_with(1), 1);
     ASSERT_EQ(choice.gpus.size(), 1u);
     EXPECT_EQ(choice.gpus[0].ordinal, 0);
-    EXPECT_EQ(choice.warning, "");
+    EXPECT_EQ(choice.note, "");
   }
 }
 
+TEST(DeviceChoice, TellsOfGpusThatNoRankUses) {
+  RunConfig config = with_device(DeviceKind::automatic);
+  EXPECT_EQ(choose_device(config, machine_with(8), 1).note,
+            "1 of 8 GPUs is used; ranks: 8 uses all");
+  config.ranks = config.world = 2;
+  EXPECT_EQ(choose_device(config, machine_with(8), 2).note,
+            "2 of 8 GPUs are used; ranks: 8 uses all");
+  config.ranks = 1;  // of several processes
+  EXPECT_EQ(choose_device(config, machine_with(8), 2).note,
+            "2 of 8 GPUs are used; 8 ranks on this host use all");
+}
+
 TEST(DeviceChoice, IsTheHostWithoutAWordWhereThereIsNoGpu) {
-  const DeviceChoice choice = choose(with_device(DeviceKind::automatic), machine_with(0), 1);
+  const DeviceChoice choice = choose_device(with_device(DeviceKind::automatic), machine_with(0), 1);
   EXPECT_FALSE(choice.uses_gpus());
-  EXPECT_EQ(choice.warning, "");
+  EXPECT_EQ(choice.note, "");
+}
+
+TEST(DeviceChoice, RefusesTheHostWhereGpusCannotBeUsedAndSaysWhy) {
+  EXPECT_THAT(
+      [] { choose_device(with_device(DeviceKind::automatic), machine_with_a_broken_driver(8), 1); },
+      ThrowsMessage<ConfigError>(AllOf(HasSubstr("8 NVIDIA GPUs"),
+                                       HasSubstr("the driver is too old"),
+                                       HasSubstr("strata doctor"), HasSubstr("device: cpu"))));
+  EXPECT_FALSE(
+      choose_device(with_device(DeviceKind::cpu), machine_with_a_broken_driver(8), 1).uses_gpus());
+}
+
+TEST(DeviceChoice, IsTheHostWhereGpusAreHiddenOnPurpose) {
+  SeenGpus seen = machine_with_a_broken_driver(2);
+  seen.cuda.is_hidden = true;
+  const DeviceChoice choice = choose_device(with_device(DeviceKind::automatic), seen, 1);
+  EXPECT_FALSE(choice.uses_gpus());
+  EXPECT_THAT(choice.note, HasSubstr("CUDA_VISIBLE_DEVICES hides the GPUs"));
+  EXPECT_THROW(choose_device(with_device(DeviceKind::gpu), seen, 1), ConfigError);
+}
+
+TEST(DeviceChoice, IsTheHostWhereAllGpusAreLentToVirtualMachines) {
+  SeenGpus seen = machine_with_a_broken_driver(1);
+  seen.kernel.gpus[0].driver = "vfio-pci";
+  const DeviceChoice choice = choose_device(with_device(DeviceKind::automatic), seen, 1);
+  EXPECT_FALSE(choice.uses_gpus());
+  EXPECT_EQ(choice.note, "");
 }
 
 TEST(DeviceChoice, IsTheHostWhereTheConfigSaysSo) {
-  EXPECT_FALSE(choose(with_device(DeviceKind::cpu), machine_with(2), 1).uses_gpus());
+  EXPECT_FALSE(choose_device(with_device(DeviceKind::cpu), machine_with(2), 1).uses_gpus());
   RunConfig reference = with_device(DeviceKind::automatic);
   reference.kernels = KernelsKind::ref;
-  EXPECT_FALSE(choose(reference, machine_with(2), 1).uses_gpus());
+  EXPECT_FALSE(choose_device(reference, machine_with(2), 1).uses_gpus());
 }
 
 TEST(DeviceChoice, RefusesAGpuThatIsNotThereAndSaysWhy) {
-  EXPECT_THAT([] { choose(with_device(DeviceKind::gpu), machine_with(0), 1); },
+  EXPECT_THAT([] { choose_device(with_device(DeviceKind::gpu), machine_with(0), 1); },
               ThrowsMessage<ConfigError>(
                   AllOf(HasSubstr("no driver is loaded"), HasSubstr("device: cpu"))));
 }
 
 TEST(DeviceChoice, RefusesAGpuOnAMachineThatHasNone) {
-  const CudaInventory here = read_cuda_devices();
-  if (!here.devices.empty()) GTEST_SKIP() << "this machine has a GPU";
-  EXPECT_NE(here.failure, "");
-  EXPECT_THAT([&] { choose(with_device(DeviceKind::gpu), here, 1); },
-              ThrowsMessage<ConfigError>(HasSubstr(here.failure)));
+  SeenGpus here;
+  here.cuda = read_cuda_devices();
+  if (!here.cuda.devices.empty()) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_NE(here.cuda.failure, "");
+  EXPECT_THAT([&] { choose_device(with_device(DeviceKind::gpu), here, 1); },
+              ThrowsMessage<ConfigError>(HasSubstr(here.cuda.failure)));
 }
 
 TEST(DeviceChoice, RefusesMoreRanksThanGpusWithBothNumbers) {
   EXPECT_THAT(
-      [] { choose(with_device(DeviceKind::gpu, 4), machine_with(2), 4); },
+      [] { choose_device(with_device(DeviceKind::gpu, 4), machine_with(2), 4); },
       ThrowsMessage<ConfigError>(AllOf(HasSubstr("4 ranks on this host"), HasSubstr("2 GPUs"))));
 }
 
 TEST(DeviceChoice, IsAGpuForEachOfSeveralRanks) {
-  const DeviceChoice choice = choose(with_device(DeviceKind::automatic, 2), machine_with(3), 2);
+  const DeviceChoice choice =
+      choose_device(with_device(DeviceKind::automatic, 2), machine_with(2), 2);
   EXPECT_EQ(choice.gpus.size(), 2u);
-  EXPECT_EQ(choice.warning, "");
+  EXPECT_EQ(choice.note, "");
 }
 
 TEST(DeviceChoice, NeedsNcclForSeveralRanks) {
-  const NcclFacts none{true, "", "libnccl.so.2 was not found"};
-  EXPECT_THAT([&] { choose_device(with_device(DeviceKind::gpu, 2), machine_with(2), none, 2); },
-              ThrowsMessage<ConfigError>(HasSubstr("libnccl.so.2 was not found")));
-  const DeviceChoice choice =
-      choose_device(with_device(DeviceKind::automatic, 2), machine_with(2), none, 2);
-  EXPECT_FALSE(choice.uses_gpus());
-  EXPECT_THAT(choice.warning, HasSubstr("the host computes"));
+  SeenGpus seen = machine_with(2);
+  seen.nccl = {true, "", "libnccl.so.2 was not found"};
+  for (const DeviceKind kind : {DeviceKind::automatic, DeviceKind::gpu})
+    EXPECT_THAT([&] { choose_device(with_device(kind, 2), seen, 2); },
+                ThrowsMessage<ConfigError>(AllOf(HasSubstr("libnccl.so.2 was not found"),
+                                                 HasSubstr("ranks: 1"), HasSubstr("device: cpu"))));
+  EXPECT_FALSE(choose_device(with_device(DeviceKind::cpu, 2), seen, 2).uses_gpus());
+}
+
+TEST(RankDeviceOptions, LetOneRanksMemoryStayPageableWithAWarning) {
+  std::vector<std::string> told;
+  DeviceChoice choice;
+  EXPECT_FALSE(rank_device_options(choice, -1, 1).on_pageable) << "nobody would hear of it";
+  choice.on_warning = [&](const std::string& text) { told.push_back(text); };
+  rank_device_options(choice, -1, 1).on_pageable("cudaHostRegister of 1 GiB: no");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], AllOf(HasSubstr("cudaHostRegister of 1 GiB: no. The run goes on"),
+                             HasSubstr("not pinned"), HasSubstr("GB/s")));
+  EXPECT_FALSE(rank_device_options(choice, -1, 2).on_pageable) << "NCCL needs it pinned";
 }
 
 TEST(RankDevice, IsNothingWhereTheHostStandsIn) {

@@ -44,8 +44,10 @@ CudaPointer kind_of(cudaMemoryType type) {
 // "0000:41:00.0", in lower case as the kernel has it.
 std::string pci_address_of(int ordinal) {
   std::array<char, 32> text{};
-  if (cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), ordinal) != cudaSuccess)
+  if (cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), ordinal) != cudaSuccess) {
+    cudaGetLastError();
     return "";
+  }
   std::string address(text.data());
   std::ranges::transform(address, address.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
