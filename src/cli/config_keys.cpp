@@ -275,8 +275,8 @@ std::vector<ConfigKey> run_keys() {
           "What happens when a gradient is not finite; the update is never applied."),
       choice<DeviceKind>("device", at(&C::device), device_kinds,
                          "What computes: a GPU for each rank, or the host (`cpu`). `auto`: GPUs "
-                         "where the driver shows some, the host on a machine without; GPUs that "
-                         "cannot be used are an error."),
+                         "where the driver shows some, the host on a machine without; GPUs whose "
+                         "driver is there and fails are an error."),
       choice<KernelsKind>("kernels", at(&C::kernels), kernel_kinds,
                           "Host kernels: fast, or the readable reference, which is the host's "
                           "alone: no GPU is used with it."),

@@ -24,6 +24,10 @@ DeviceChoice stand_in(const RunConfig& config, const SeenGpus& seen) {
   const std::size_t gpus = num_own_gpus(seen.kernel);
   if (gpus == 0) return {};
   if (seen.cuda.is_hidden) return {{}, "CUDA_VISIBLE_DEVICES hides the GPUs: the host computes"};
+  // Nobody has set this machine, or this build, up for CUDA.
+  if (!seen.cuda.is_built || std::ranges::count(seen.kernel.gpus, "nvidia", &GpuFacts::driver) == 0)
+    return {{}, fmt::format("the host computes, not the {} NVIDIA GPU{} of this machine: {}", gpus,
+                            gpus == 1 ? "" : "s", why)};
   throw ConfigError(fmt::format(
       "device: auto, and this machine has {} NVIDIA GPU{}, which cannot be used: {}. strata doctor "
       "tells more; device: cpu computes on the host all the same, many times slower",

@@ -36,8 +36,10 @@ struct DeviceChoice {
 };
 // For `num_host_ranks` of config.world ranks. Throws ConfigError when the config asks for GPUs that
 // are not there, or cannot exchange what several ranks hold; where there are fewer than ranks; and
-// when the config leaves it open, but there are GPUs that cannot be used: a run on the host would
-// be slow, and nobody has asked for it. GPUs that CUDA_VISIBLE_DEVICES hides are not meant to be.
+// when the config leaves it open, but there are GPUs with NVIDIA's driver that cannot be used: a run
+// on the host would be slow, and nobody has asked for it. It is told, and done, where the build is
+// without CUDA or another driver has the GPUs, as on a machine that nobody has set up for CUDA; and
+// GPUs that CUDA_VISIBLE_DEVICES hides are not meant to be used.
 DeviceChoice choose_device(const RunConfig& config, const SeenGpus& seen, int num_host_ranks);
 // Of this machine.
 DeviceChoice choose_device_here(const RunConfig& config, int num_host_ranks);

@@ -84,6 +84,18 @@ TEST(DeviceChoice, RefusesTheHostWhereGpusCannotBeUsedAndSaysWhy) {
       choose_device(with_device(DeviceKind::cpu), machine_with_a_broken_driver(8), 1).uses_gpus());
 }
 
+TEST(DeviceChoice, IsTheHostWithAWordWhereNothingIsSetUpForCuda) {
+  SeenGpus other_driver = machine_with_a_broken_driver(1), no_cuda = other_driver;
+  other_driver.kernel.gpus[0].driver = "nouveau";
+  no_cuda.cuda.is_built = false;
+  for (const SeenGpus& seen : {other_driver, no_cuda}) {
+    const DeviceChoice choice = choose_device(with_device(DeviceKind::automatic), seen, 1);
+    EXPECT_FALSE(choice.uses_gpus());
+    EXPECT_THAT(choice.note, AllOf(HasSubstr("the host computes, not the 1 NVIDIA GPU"),
+                                   HasSubstr("the driver is too old")));
+  }
+}
+
 TEST(DeviceChoice, IsTheHostWhereGpusAreHiddenOnPurpose) {
   SeenGpus seen = machine_with_a_broken_driver(2);
   seen.cuda.is_hidden = true;
