@@ -16,7 +16,8 @@ const Values never{};
 std::vector<RecognisedKey> training_keys() {
   return {
       {"fp16*", off, "fp16 needs loss scaling, which Strata does not do; use bf16: true"},
-      {"tf32", off, "the host computes in fp32 or bf16; remove it"},
+      {"tf32", off,
+       "products are of bf16 elements or of whole fp32 ones; use bf16: true, which is as fast"},
       {"pure_bf16", off,
        "masters keep the precision of fp32; use bf16: true, and optimizer_master: split for one "
        "that adds 2 bytes to the weight"},
@@ -39,7 +40,8 @@ std::vector<RecognisedKey> training_keys() {
        {"auto", "false", "disabled"},
        "attention never stores the score matrix; remove it"},
       {"auto_find_batch_size", off, "the plan says before step 0 what fits; see `strata plan`"},
-      {"use_cpu", only_true, "this build computes on the host; set true or remove it"},
+      {"use_cpu", off, "use device: cpu"},
+      {"no_cuda", off, "use device: cpu"},
   };
 }
 
@@ -61,8 +63,7 @@ std::vector<RecognisedKey> run_keys() {
       {"run_name", never, "no tracker is connected, metrics go to metrics.jsonl; remove it"},
       {"logging_dir", never, "metrics go to metrics.jsonl in output_dir; remove it"},
       {"logging_strategy", {"steps"}, "the terminal follows steps; use logging_steps"},
-      {"logging_first_step", off,
-       "metrics.jsonl has every step; use logging_steps: 1 to see the first"},
+      {"logging_first_step", any, "the first step is always shown"},
       {"logging_nan_inf_filter", off, "losses that are not finite are never hidden; set false"},
       {"plot_loss", off, "draw metrics.jsonl with the tool of your choice; remove it"},
       {"include_effective_tokens_per_second", any, "tokens per second are always reported"},
@@ -105,10 +106,14 @@ std::vector<RecognisedKey> data_keys() {
        "token shards are mapped into memory, without workers; remove it"},
       {"dataloader_drop_last", off, "the last batch is filled up with empty rows; set false"},
       {"remove_unused_columns", any, "token shards have no columns"},
-      {"export_size", never, "shard sizes of exports cannot be chosen yet; remove it"},
-      {"export_device", never, "exports are written by the CPU; remove it"},
+      {"export_size",
+       {"5"},
+       "an export's files have 5 GB at most; `strata export --shard-size` writes it anew with "
+       "others"},
+      {"export_device", {"cpu", "auto"}, "exports are written by the CPU; remove it"},
       {"offload.ratio", never,
-       "ratios are not searched for yet; give offload.optimizer a tier table"},
+       "it is a word for auto alone, which is offload.auto: true; for shares of your own give "
+       "offload.optimizer a tier table"},
   };
 }
 
@@ -168,7 +173,6 @@ const std::vector<RenamedKey>& renamed_keys() {
   static const std::vector<RenamedKey> keys{
       {"evaluation_strategy", "eval_strategy"},
       {"warmup_ratio", "warmup_steps"},
-      {"no_cuda", "use_cpu"},
       {"per_gpu_train_batch_size", "per_device_train_batch_size"},
       {"per_gpu_eval_batch_size", "per_device_eval_batch_size"},
       {"lr_scheduler_kwargs.min_lr_rate", "lr_scheduler_kwargs.min_lr_ratio"},
@@ -181,6 +185,23 @@ const std::vector<RenamedKey>& renamed_keys() {
 const RenamedKey* find_renamed(std::string_view name) {
   const auto found = std::ranges::find(renamed_keys(), name, &RenamedKey::old_name);
   return found == renamed_keys().end() ? nullptr : &*found;
+}
+
+const std::vector<TranslatedKey>& translated_keys() {
+  static const std::vector<TranslatedKey> keys{
+      {"use_cpu", "true", "device", "cpu"},
+      {"no_cuda", "true", "device", "cpu"},
+      {"offload.ratio", "auto", "offload.auto", "true"},
+  };
+  return keys;
+}
+
+const TranslatedKey* find_translated(std::string_view name, const YAML::Node& value) {
+  const std::string text = normalised_value(value);
+  const auto found = std::ranges::find_if(translated_keys(), [&](const TranslatedKey& key) {
+    return key.name == name && key.value == text;
+  });
+  return found == translated_keys().end() ? nullptr : &*found;
 }
 
 const std::vector<RecognisedKey>& recognised_keys() {

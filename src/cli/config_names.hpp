@@ -20,6 +20,14 @@ struct RenamedKey {
 const std::vector<RenamedKey>& renamed_keys();
 const RenamedKey* find_renamed(std::string_view name);
 
+// A key that at one value means another key's: `use_cpu: true` is `device: cpu`.
+struct TranslatedKey {
+  std::string name, value;  // as normalised_value() writes it
+  std::string new_name, new_value;
+};
+const std::vector<TranslatedKey>& translated_keys();
+const TranslatedKey* find_translated(std::string_view name, const YAML::Node& value);
+
 struct RecognisedKey {
   std::string name;                   // may end in '*'
   std::vector<std::string> accepted;  // values with nothing to do, as normalised_value() writes

@@ -66,6 +66,11 @@ std::string renamed_table() {
   for (const RenamedKey& key : renamed_keys()) {
     text += fmt::format("| {} | {} |\n", code(key.old_name), code(key.new_name));
   }
+  text += "\nAccepted at one value, which means another key's.\n\n| written | means |\n|---|---|\n";
+  for (const TranslatedKey& key : translated_keys()) {
+    text += fmt::format("| {} | {} |\n", code(key.name + ": " + key.value),
+                        code(key.new_name + ": " + key.new_value));
+  }
   return text;
 }
 

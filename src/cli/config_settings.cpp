@@ -15,13 +15,10 @@ namespace {
 
 constexpr const char* optimizer_table = "offload.optimizer";
 
+// Names that may be suggested: none that would be refused or warned of in its turn.
 std::vector<std::string> known_names() {
   std::vector<std::string> names{optimizer_table};
   for (const ConfigKey& key : config_keys()) names.push_back(key.name);
-  for (const RecognisedKey& key : recognised_keys()) {
-    if (!key.name.ends_with('*')) names.push_back(key.name);
-  }
-  for (const RenamedKey& key : renamed_keys()) names.push_back(key.old_name);
   return names;
 }
 
@@ -87,6 +84,8 @@ void Settings::walk_map(const std::string& prefix, const YAML::Node& map, const 
 void Settings::walk(const std::string& key, const YAML::Node& value, const Place& place) {
   if (const RenamedKey* renamed = find_renamed(key))
     return walk_renamed(renamed->new_name, value, place);
+  if (const TranslatedKey* meant = find_translated(key, value))
+    return walk(meant->new_name, YAML::Node(meant->new_value), place);
   if (find_key(key) != nullptr) return record(key, value, place);
   if (walk_table_of_three(key, value, place) || walk_tier(key, value, place)) return;
   if (const RecognisedKey* recognised = find_recognised(key)) {

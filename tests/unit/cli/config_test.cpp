@@ -181,6 +181,28 @@ TEST(Config, TakesNullAsTheDefault) {
   EXPECT_EQ(origin(config, "max_steps"), "default");
 }
 
+TEST(Config, ComputesOnTheHostWhereTransformersWould) {
+  for (const char* yaml : {"use_cpu: true", "no_cuda: yes"}) {
+    const RunConfig config = parse(yaml);
+    EXPECT_EQ(config.device, DeviceKind::cpu) << yaml;
+    EXPECT_EQ(origin(config, "device"), "file") << yaml;
+  }
+  EXPECT_EQ(parse("use_cpu: false").device, DeviceKind::automatic);
+  EXPECT_EQ(parse("no_cuda: false\ndevice: gpu").device, DeviceKind::gpu);
+  EXPECT_THAT(error_of("device: gpu\nuse_cpu: true"), HasSubstr("'use_cpu'"));
+}
+
+TEST(Config, SearchesForRatiosWhenTheyAreAuto) {
+  EXPECT_TRUE(parse("offload: {ratio: auto}").offload.automatic);
+  EXPECT_TRUE(parse("", {"offload.ratio=auto"}).offload.automatic);
+  EXPECT_THAT(error_of("offload.ratio: 0.5"), HasSubstr("offload.auto: true"));
+}
+
+TEST(Config, SuggestsNoNameThatItWouldRefuse) {
+  for (const char* yaml : {"lora_rnk: 8", "fsdp_confg: 1", "no_cudaa: true", "tf23: 1"})
+    EXPECT_THAT(error_of(yaml), testing::Not(HasSubstr("did you mean"))) << yaml;
+}
+
 TEST(Config, NamesTheNearestKeyWhenOneIsUnknown) {
   EXPECT_EQ(error_of("bf16: true\n\n\nlearning_rat: 1\n"),
             "unknown key 'learning_rat' in run.yaml line 4: did you mean 'learning_rate'?");
@@ -366,6 +388,9 @@ report_to: [none]
 finetuning_type: full
 stage: sft
 gradient_checkpointing: true
+logging_first_step: true
+export_size: 5
+export_device: cpu
 )");
   EXPECT_TRUE(config.warnings.empty());
 }
@@ -386,7 +411,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "finetuning_type: lora", "lora_rank: 8", "stage: dpo", "deepspeed: ds.json",
                     "deepspeed: {a: 1}", "gradient_checkpointing: false",
                     "logging_nan_inf_filter: true", "average_tokens_across_devices: false",
-                    "base_model: x", "offload.ratio: auto", "template: llama3"));
+                    "base_model: x", "offload.ratio: 0.5", "export_size: 2",
+                    "template: llama3"));
 
 TEST(Config, RefusesSchedulesByNameWithTheReason) {
   EXPECT_THAT(error_of("lr_scheduler_type: polynomial"),
@@ -436,13 +462,12 @@ TEST(Config, ReadsHowOptimizerStateIsKept) {
 
 TEST(Config, WarnsOfRenamedKeysAndFollowsThem) {
   const RunConfig config =
-      parse("evaluation_strategy: steps\neval_dataset: e\nwarmup_ratio: 0.03\nno_cuda: true\n");
+      parse("evaluation_strategy: steps\neval_dataset: e\nwarmup_ratio: 0.03\n");
   EXPECT_TRUE(config.evaluate);
   EXPECT_EQ(config.warmup_steps, 0.03);
   EXPECT_THAT(config.warnings,
               ElementsAre("'evaluation_strategy' in run.yaml line 1 is now called 'eval_strategy'",
-                          "'warmup_ratio' in run.yaml line 3 is now called 'warmup_steps'",
-                          "'no_cuda' in run.yaml line 4 is now called 'use_cpu'"));
+                          "'warmup_ratio' in run.yaml line 3 is now called 'warmup_steps'"));
 }
 
 TEST(Config, WarnsOfAnEvaluationBatchThatIsNotUsed) {
