@@ -24,20 +24,35 @@ void warn_of_eval_batch_size(const Settings& settings, RunConfig& config) {
                   config.per_device_eval_batch_size, config.per_device_train_batch_size));
 }
 
-RunConfig resolve(const Settings& settings) {
+void read_value(const ConfigKey& key, const Setting& setting, RunConfig& config) {
+  key.set(ConfigValue(setting.value, setting.name, setting.where), config);
+}
+
+// Contradictions are sought among values that could all be read.
+RunConfig read_values(const Settings& settings) {
   RunConfig config;
-  config.warnings = settings.warnings();
+  ConfigProblems problems = settings.problems();
   for (const ConfigKey& key : config_keys()) {
     const auto found = settings.values().find(key.name);
-    const bool is_set = found != settings.values().end();
-    if (is_set)
-      key.set(ConfigValue(found->second.value, found->second.name, found->second.where), config);
-    const char* origin = !is_set                                ? "default"
-                         : found->second.source == Source::file ? "file"
-                                                                : "command line";
-    config.resolved.push_back({key.name, key.get(config), origin});
+    if (found == settings.values().end()) continue;
+    problems.collect(found->second.rank, [&] { read_value(key, found->second, config); });
   }
+  problems.check();
   check_config(config);
+  return config;
+}
+
+std::string origin_of(const Settings& settings, const std::string& key) {
+  const auto found = settings.values().find(key);
+  if (found == settings.values().end()) return "default";
+  return found->second.source == Source::file ? "file" : "command line";
+}
+
+RunConfig resolve(const Settings& settings) {
+  RunConfig config = read_values(settings);
+  config.warnings = settings.warnings();
+  for (const ConfigKey& key : config_keys())
+    config.resolved.push_back({key.name, key.get(config), origin_of(settings, key.name)});
   config.world = static_cast<int>(config.ranks);  // of one process
   warn_of_eval_batch_size(settings, config);
   return config;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config_keys.hpp"
+#include "config_problems.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/topology/drive.hpp"
@@ -82,12 +83,14 @@ void check_schedule_arguments(const RunConfig& config) {
   }
 }
 
-void check_schedule(const RunConfig& config) {
-  check_schedule_arguments(config);
-  if (config.lr_scheduler_type == ScheduleKind::warmup_stable_decay && config.lr_decay_steps == 0) {
-    throw ConfigError(
-        "lr_scheduler_type: warmup_stable_decay needs lr_scheduler_kwargs.num_decay_steps");
-  }
+void check_decay(const RunConfig& config) {
+  if (config.lr_scheduler_type != ScheduleKind::warmup_stable_decay || config.lr_decay_steps > 0)
+    return;
+  throw ConfigError(
+      "lr_scheduler_type: warmup_stable_decay needs lr_scheduler_kwargs.num_decay_steps");
+}
+
+void check_warmup(const RunConfig& config) {
   if (config.lr_scheduler_type == ScheduleKind::constant && config.warmup_steps > 0) {
     throw ConfigError(
         "lr_scheduler_type: constant has no warm-up: use constant_with_warmup or warmup_steps: 0");
@@ -106,25 +109,36 @@ void check_device(const RunConfig& config) {
       "or kernels: cpu, which is then of the host's part alone");
 }
 
+void check_length(const RunConfig& config) {
+  if (config.max_steps == 0)
+    throw ConfigError("max_steps: 0 trains nothing: -1 (by num_train_epochs) or at least 1");
+}
+
+void check_evaluation(const RunConfig& config) {
+  if (!config.evaluate || !config.eval_dataset.empty()) return;
+  throw ConfigError(
+      "eval_strategy: steps needs eval_dataset: name held-out token shards or set eval_strategy: "
+      "\"no\"");
+}
+
+void check_offload(const OffloadConfig& offload, ConfigProblems& problems) {
+  for (const auto check : {check_tile, check_nvme, check_nvme_paths, check_nvme_weights})
+    problems.collect(0, [&] { check(offload); });
+}
+
 }  // namespace
 
 void check_config(const RunConfig& config) {
-  if (config.max_steps == 0)
-    throw ConfigError("max_steps: 0 trains nothing: -1 (by num_train_epochs) or at least 1");
-  if (config.evaluate && config.eval_dataset.empty()) {
-    throw ConfigError(
-        "eval_strategy: steps needs eval_dataset: name held-out token shards or set eval_strategy: "
-        "\"no\"");
-  }
-  check_schedule(config);
-  check_device(config);
-  update_order(config);      // Throws when it contradicts another key,
-  program_variant(config);   // and so does this,
-  optimizer_config(config);  // and this.
-  check_tile(config.offload);
-  check_nvme(config.offload);
-  check_nvme_paths(config.offload);
-  check_nvme_weights(config.offload);
+  ConfigProblems problems;
+  for (const auto check : {check_length, check_evaluation, check_schedule_arguments, check_decay,
+                           check_warmup, check_device})
+    problems.collect(0, [&] { check(config); });
+  // These throw when a key contradicts another.
+  problems.collect(0, [&] { update_order(config); });
+  problems.collect(0, [&] { program_variant(config); });
+  problems.collect(0, [&] { optimizer_config(config); });
+  check_offload(config.offload, problems);
+  problems.check();
 }
 
 }  // namespace strata

@@ -15,15 +15,22 @@ namespace {
 
 constexpr const char* optimizer_table = "offload.optimizer";
 
-// Names that may be suggested: none that would be refused or warned of in its turn.
+// Names that may be near: none that would be refused in its turn.
 std::vector<std::string> known_names() {
   std::vector<std::string> names{optimizer_table};
   for (const ConfigKey& key : config_keys()) names.push_back(key.name);
+  for (const RenamedKey& key : renamed_keys()) names.push_back(key.old_name);
   return names;
 }
 
+std::string suggested_name(const std::string& key) {
+  const std::string nearest = nearest_name(key, known_names());
+  const RenamedKey* renamed = find_renamed(nearest);
+  return renamed == nullptr ? nearest : renamed->new_name;
+}
+
 [[noreturn]] void fail_unknown(const std::string& key, const std::string& where) {
-  const std::string hint = nearest_name(key, known_names());
+  const std::string hint = suggested_name(key);
   throw ConfigError(fmt::format("unknown key '{}' {}{}", key, where,
                                 hint.empty() ? ": docs/config.md lists all keys"
                                              : fmt::format(": did you mean '{}'?", hint)));
@@ -52,7 +59,7 @@ void Settings::add_file(const std::string& yaml, const std::string& source_name)
   if (root.IsNull()) return;
   if (!root.IsMap()) throw ConfigError(source_name + " is not a table of key: value lines");
   source_name_ = source_name;
-  walk_map("", root, {"", "in " + source_name, Source::file});
+  walk_map("", root, {"", "in " + source_name, Source::file, num_seen_++});
 }
 
 void Settings::add_override(const std::string& text) {
@@ -62,8 +69,11 @@ void Settings::add_override(const std::string& text) {
     throw ConfigError(fmt::format("'{}' on the command line is not key=value", text));
   }
   const std::string key = text.substr(begin, equals - begin);
-  const YAML::Node value = load_yaml(text.substr(equals + 1), fmt::format("the value of '{}'", text));
-  walk(key, value, {key, fmt::format("on the command line ('{}')", text), Source::command_line});
+  const YAML::Node value =
+      load_yaml(text.substr(equals + 1), fmt::format("the value of '{}'", text));
+  walk_collecting(
+      key, value,
+      {key, fmt::format("on the command line ('{}')", text), Source::command_line, num_seen_++});
 }
 
 void Settings::walk_map(const std::string& prefix, const YAML::Node& map, const Place& place) {
@@ -72,13 +82,23 @@ void Settings::walk_map(const std::string& prefix, const YAML::Node& map, const 
     const std::string where =
         place.source == Source::command_line
             ? place.where
-            : fmt::format("in {} line {}", source_name_, entry.first.Mark().line + 1);
-    if (!entry.first.IsScalar()) throw ConfigError(fmt::format("a key {} is no plain name", where));
+            : fmt::format("in {}:{}", source_name_, entry.first.Mark().line + 1);
+    const int rank = num_seen_++;
+    if (!entry.first.IsScalar()) {
+      problems_.add(rank, fmt::format("a key {} is no plain name", where));
+      continue;
+    }
     const std::string key = prefix + entry.first.Scalar();
     if (!seen.insert(key).second)
-      throw ConfigError(fmt::format("'{}' {} is set twice", key, where));
-    walk(key, entry.second, {key, where, place.source});
+      problems_.add(rank, fmt::format("'{}' {} is set twice", key, where));
+    else
+      walk_collecting(key, entry.second, {key, where, place.source, rank});
   }
+}
+
+void Settings::walk_collecting(const std::string& key, const YAML::Node& value,
+                               const Place& place) {
+  problems_.collect(place.rank, [&] { walk(key, value, place); });
 }
 
 void Settings::walk(const std::string& key, const YAML::Node& value, const Place& place) {
@@ -143,7 +163,8 @@ bool Settings::walk_tier(const std::string& key, const YAML::Node& value, const 
     merged = YAML::Clone(before.value);
   }
   merged[key.substr(dot + 1)] = value;
-  values_[table] = {merged, place.name.substr(0, place.name.rfind('.')), place.where, place.source};
+  values_[table] = {merged, place.name.substr(0, place.name.rfind('.')), place.where, place.source,
+                    place.rank};
   return true;
 }
 
@@ -159,7 +180,7 @@ void Settings::record(const std::string& key, const YAML::Node& value, const Pla
     }
   }
   values_.erase(key);
-  if (!value.IsNull()) values_[key] = {value, place.name, place.where, place.source};
+  if (!value.IsNull()) values_[key] = {value, place.name, place.where, place.source, place.rank};
 }
 
 }  // namespace strata
