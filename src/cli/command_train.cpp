@@ -243,13 +243,18 @@ std::string_view save_manner(const RunConfig& config, const PlannedRun& run) {
   return run.plan.schedule("train_save") != nullptr ? " while training goes on" : "";
 }
 
+std::string describe_save_steps(double steps) {
+  if (steps < 1) return fmt::format("every {:.4g}% of the steps", steps * 100);
+  return fmt::format("every {} steps", steps);
+}
+
 std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
   if (config.save_strategy == SaveStrategy::no) return "never";
   const CheckpointDemand demand = checkpoint_demand(config, run);
   return fmt::format("{}, {} each{}, {}",
                      config.save_strategy == SaveStrategy::epoch
                          ? "every epoch"
-                         : fmt::format("every {} steps", config.save_steps),
+                         : describe_save_steps(config.save_steps),
                      format_bytes(demand.bytes), save_manner(config, run),
                      config.save_total_limit == 0
                          ? "all are kept"
@@ -259,7 +264,8 @@ std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
 
 // Whether the run writes a checkpoint even if nobody stops it.
 bool saves_surely(const RunConfig& config) {
-  const bool is_short = config.max_steps > 0 && config.max_steps < config.save_steps;
+  const bool is_short =
+      config.max_steps > 0 && static_cast<double>(config.max_steps) < config.save_steps;
   return config.save_strategy == SaveStrategy::epoch ||
          (config.save_strategy == SaveStrategy::steps && !is_short);
 }

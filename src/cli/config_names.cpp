@@ -26,7 +26,7 @@ const std::vector<RenamedKey>& renamed_keys() {
       {"warmup_ratio", "warmup_steps"},
       {"per_gpu_train_batch_size", "per_device_train_batch_size"},
       {"per_gpu_eval_batch_size", "per_device_eval_batch_size"},
-      {"lr_scheduler_kwargs.min_lr_rate", "lr_scheduler_kwargs.min_lr_ratio"},
+      {"lr_scheduler_kwargs.min_lr_rate", "lr_scheduler_kwargs.min_lr_ratio", OldName::synonym},
       {"offload.params", "offload.weights"},
       {"offload.grads", "offload.gradients"},
   };

@@ -5,6 +5,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,11 @@ namespace strata {
 // Whether `name` is `pattern`, or begins as one that ends in '*' does.
 bool matches_name(std::string_view pattern, std::string_view name);
 
+// outdated: warned of; synonym: as good a name.
+enum class OldName : std::uint8_t { outdated, synonym };
 struct RenamedKey {
   std::string old_name, new_name;
+  OldName kind = OldName::outdated;
 };
 const std::vector<RenamedKey>& renamed_keys();
 const RenamedKey* find_renamed(std::string_view name);
