@@ -33,6 +33,7 @@ struct TrainCommand {
   std::string machine;  // a profile of the machine; empty: none
   std::string trace;    // empty: none
   std::int64_t trace_steps = 3;
+  bool prints_config = false;
 };
 
 std::filesystem::path export_target(const RunConfig& config) {
@@ -372,9 +373,11 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
 }
 
 int train(const RunOptions& options, const TrainCommand& command) {
+  if (command.prints_config) return print_config(read_config(options.file, options.overrides));
   RunConfig config = load_run_config(options);
   Job job(read_launch(), job_options(config));
   config.world = job.world();
+  check_train_batch_size(config, config.world);
   return job.guard([&] { return train(job, config, command); });
 }
 
@@ -394,6 +397,8 @@ void add_train(CLI::App& app, Action& action) {
                    "Steps in the trace, from the third of the run on")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
       ->capture_default_str();
+  command->add_flag("--print-config", train_command->prints_config,
+                    "Print the resolved config with the origin of each value, and train nothing");
   command->callback([&action, run, train_command] {
     action = [run, train_command] { return train(*run, *train_command); };
   });

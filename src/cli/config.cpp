@@ -2,14 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-
 #include "config_keys.hpp"
 #include "config_settings.hpp"
-#include "strata/core/error.hpp"
+#include "text_file.hpp"
 
 namespace strata {
 namespace {
@@ -45,12 +40,17 @@ RunConfig read_values(const Settings& settings) {
 std::string origin_of(const Settings& settings, const std::string& key) {
   const auto found = settings.values().find(key);
   if (found == settings.values().end()) return "default";
-  return found->second.source == Source::file ? "file" : "command line";
+  const Setting& setting = found->second;
+  if (setting.source == Source::command_line) return "command line";
+  const std::string place = setting.where.substr(setting.where.find(' ') + 1);
+  if (setting.source == Source::deepspeed) return place + ", DeepSpeed's " + setting.name;
+  return setting.source == Source::file ? place : place + ", DeepSpeed's default";
 }
 
 RunConfig resolve(const Settings& settings) {
   RunConfig config = read_values(settings);
   config.warnings = settings.warnings();
+  config.notes = settings.notes();
   for (const ConfigKey& key : config_keys())
     config.resolved.push_back({key.name, key.get(config), origin_of(settings, key.name)});
   config.world = static_cast<int>(config.ranks);  // of one process
@@ -68,16 +68,7 @@ std::string origin_of(const RunConfig& config, const std::string& key) {
 }  // namespace
 
 RunConfig read_config(const std::filesystem::path& file, std::span<const std::string> overrides) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream)
-    throw ConfigError(
-        fmt::format("cannot read config {}: {}", file.string(), std::strerror(errno)));
-  if (std::filesystem::is_directory(file))
-    throw ConfigError(fmt::format("config {} is a folder", file.string()));
-  const std::string yaml((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  if (stream.bad()) throw ConfigError(fmt::format("cannot read config {}", file.string()));
-  return parse_config(yaml, file.string(), overrides);
+  return parse_config(read_text_file(file, "the config"), file.string(), overrides);
 }
 
 RunConfig parse_config(const std::string& yaml, const std::string& source_name,
@@ -85,6 +76,7 @@ RunConfig parse_config(const std::string& yaml, const std::string& source_name,
   Settings settings;
   settings.add_file(yaml, source_name);
   for (const std::string& text : overrides) settings.add_override(text);
+  settings.add_deepspeed();
   return resolve(settings);
 }
 

@@ -120,8 +120,6 @@ std::vector<RecognisedKey> run_keys() {
       {"use_ray", off, "several machines are started by `mpirun`; remove it"},
       {"ddp_*", any, "ranks exchange what the plan says, without DDP"},
       {"fsdp*", off, "Strata places state itself; say where it lives under offload:"},
-      {"deepspeed", off,
-       "reading DeepSpeed files is not implemented yet; say where state lives under offload:"},
   };
 }
 
@@ -269,8 +267,6 @@ std::vector<RecognisedKey> foreign_keys() {
       axolotl("lr_scheduler", "lr_scheduler_type"),
       axolotl("val_set_size", "eval_dataset"),
       axolotl("activation_offloading", "offload.activations"),
-      deepspeed("train_batch_size",
-                "it follows from per_device_train_batch_size and gradient_accumulation_steps"),
       deepspeed("train_micro_batch_size_per_gpu", "use per_device_train_batch_size"),
       deepspeed("gradient_clipping", "use max_grad_norm"),
       deepspeed("zero_optimization.offload_optimizer", "use offload.optimizer"),

@@ -81,12 +81,12 @@ constexpr const char* answer = R"(8 settings cannot be taken:
   'freeze_vision_tower: true' in sft.yaml:10 is not supported: every weight is trained; remove it
   'template: qwen' in sft.yaml:13 is not supported: text is turned into token shards beforehand; see `strata prepare`
   'max_samples: 5000' in sft.yaml:15 is not supported: text is turned into token shards beforehand; see `strata prepare`
-  'plot_loss: true' in sft.yaml:23 is not supported: draw metrics.jsonl with the tool of your choice; remove it
-  'overwrite_output_dir: true' in sft.yaml:24 is not supported: an export that is there )"
+  'plot_loss: true' in sft.yaml:24 is not supported: draw metrics.jsonl with the tool of your choice; remove it
+  'overwrite_output_dir: true' in sft.yaml:25 is not supported: an export that is there )"
                                R"(is never overwritten; remove it or name another export_dir
-  learning_rate in sft.yaml:33: 'fast' is not a number >= 0
-  'val_size: 0.05' in sft.yaml:45 is not supported: split when preparing, then give eval_dataset
-  unknown key 'evl_strategy' in sft.yaml:47: did you mean 'eval_strategy'?)";
+  learning_rate in sft.yaml:34: 'fast' is not a number >= 0
+  'val_size: 0.05' in sft.yaml:47 is not supported: split when preparing, then give eval_dataset
+  unknown key 'evl_strategy' in sft.yaml:49: did you mean 'eval_strategy'?)";
 
 std::string without(std::string yaml, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
