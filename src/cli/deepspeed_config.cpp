@@ -44,6 +44,19 @@ bool accepts(const DeepSpeedRule& rule, const YAML::Node& value) {
   return accepts(RecognisedKey{rule.name, rule.accepted, rule.reason}, value);
 }
 
+bool is_taken(const DeepSpeedRule& rule) {
+  return !rule.key.empty() || rule.accepted == std::vector<std::string>{"*"};
+}
+
+std::string suggestion(const std::string& name) {
+  std::vector<std::string> known;
+  for (const DeepSpeedRule& rule : deepspeed_rules())
+    if (is_taken(rule) && !rule.name.ends_with('*')) known.push_back(rule.name);
+  const std::string nearest = nearest_name(name, known);
+  return nearest.empty() ? "docs/config.md lists all that are known"
+                         : fmt::format("did you mean '{}'?", nearest);
+}
+
 class DeepSpeedTranslation {
  public:
   explicit DeepSpeedTranslation(std::string source_name) : source_name_(std::move(source_name)) {}
@@ -99,12 +112,8 @@ void DeepSpeedTranslation::translate(const Leaf& leaf) {
   if (leaf.value.IsNull() || (leaf.value.IsMap() && leaf.value.size() == 0)) return;
   const DeepSpeedRule* rule = find_deepspeed_rule(leaf.name);
   if (rule == nullptr) {
-    std::vector<std::string> known;
-    for (const DeepSpeedRule& item : deepspeed_rules()) known.push_back(item.name);
-    const std::string nearest = nearest_name(leaf.name, known);
-    config_.problems.push_back(
-        fmt::format("unknown DeepSpeed key '{}' {}{}", leaf.name, leaf.where,
-                    nearest.empty() ? "" : fmt::format(": did you mean '{}'?", nearest)));
+    config_.problems.push_back(fmt::format("unknown DeepSpeed key '{}' {}: {}", leaf.name,
+                                           leaf.where, suggestion(leaf.name)));
   } else if (!rule->key.empty()) {
     set(rule->key, leaf.value, leaf);
   } else if (!accepts(*rule, leaf.value)) {

@@ -105,6 +105,7 @@ Rules zero_rules() {
                                     "mics_hierarchical_params_gather",
                                     "memory_efficient_linear",
                                     "log_trace_cache_warnings",
+                                    "grad_hooks",
                                     "pipeline_loading_checkpoint",
                                     "override_module_apply",
                                     "cpu_offload_use_pin_memory",
