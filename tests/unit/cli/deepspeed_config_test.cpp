@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "cli/run_options.hpp"
+#include "src/cli/run_options.hpp"
 #include "strata/cli/config.hpp"
 #include "strata/core/error.hpp"
 
