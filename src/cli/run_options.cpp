@@ -42,6 +42,7 @@ int print_config(const RunConfig& config) {
 
 void print_notes(const RunConfig& config) {
   for (const std::string& note : config.notes) fmt::print("deepspeed {}\n", note);
+  std::fflush(stdout);  // An error to come is told after it.
   print_warnings(config);
 }
 
