@@ -121,6 +121,7 @@ int plan_for(const PlanOptions& options, const MachineProfile& machine) {
 }
 
 int plan(const PlanOptions& options) {
+  if (options.prints_config) return print_config(asked_config(options));
   const std::optional<MachineProfile> machine = plan_machine(options);
   return machine ? plan_for(options, *machine) : plan_here(options);
 }

@@ -33,6 +33,7 @@ struct TrainCommand {
   std::string machine;  // a profile of the machine; empty: none
   std::string trace;    // empty: none
   std::int64_t trace_steps = 3;
+  bool prints_config = false;
 };
 
 std::filesystem::path export_target(const RunConfig& config) {
@@ -249,13 +250,18 @@ std::string_view save_manner(const RunConfig& config, const PlannedRun& run) {
   return run.plan.schedule("train_save") != nullptr ? " while training goes on" : "";
 }
 
+std::string describe_save_steps(double steps) {
+  if (steps < 1) return fmt::format("every {:.4g}% of the steps", steps * 100);
+  return fmt::format("every {} steps", steps);
+}
+
 std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
   if (config.save_strategy == SaveStrategy::no) return "never";
   const CheckpointDemand demand = checkpoint_demand(config, run);
   return fmt::format("{}, {} each{}, {}",
                      config.save_strategy == SaveStrategy::epoch
                          ? "every epoch"
-                         : fmt::format("every {} steps", config.save_steps),
+                         : describe_save_steps(config.save_steps),
                      format_bytes(demand.bytes), save_manner(config, run),
                      config.save_total_limit == 0
                          ? "all are kept"
@@ -265,7 +271,8 @@ std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
 
 // Whether the run writes a checkpoint even if nobody stops it.
 bool saves_surely(const RunConfig& config) {
-  const bool is_short = config.max_steps > 0 && config.max_steps < config.save_steps;
+  const bool is_short =
+      config.max_steps > 0 && static_cast<double>(config.max_steps) < config.save_steps;
   return config.save_strategy == SaveStrategy::epoch ||
          (config.save_strategy == SaveStrategy::steps && !is_short);
 }
@@ -393,9 +400,11 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
 }
 
 int train(const RunOptions& options, const TrainCommand& command) {
+  if (command.prints_config) return print_config(read_config(options.file, options.overrides));
   RunConfig config = load_run_config(options);
   Job job(read_launch(), job_options(config));
   config.world = job.world();
+  check_train_batch_size(config, config.world);
   return job.guard([&] { return train(job, config, command); });
 }
 
@@ -415,6 +424,8 @@ void add_train(CLI::App& app, Action& action) {
                    "Steps in the trace, from the third of the run on")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
       ->capture_default_str();
+  command->add_flag("--print-config", train_command->prints_config,
+                    "Print the resolved config with the origin of each value, and train nothing");
   command->callback([&action, run, train_command] {
     action = [run, train_command] { return train(*run, *train_command); };
   });

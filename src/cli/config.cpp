@@ -2,14 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-
 #include "config_keys.hpp"
 #include "config_settings.hpp"
-#include "strata/core/error.hpp"
+#include "text_file.hpp"
 
 namespace strata {
 namespace {
@@ -24,20 +19,40 @@ void warn_of_eval_batch_size(const Settings& settings, RunConfig& config) {
                   config.per_device_eval_batch_size, config.per_device_train_batch_size));
 }
 
-RunConfig resolve(const Settings& settings) {
+void read_value(const ConfigKey& key, const Setting& setting, RunConfig& config) {
+  key.set(ConfigValue(setting.value, setting.name, setting.where), config);
+}
+
+// Contradictions are sought among values that could all be read.
+RunConfig read_values(const Settings& settings) {
   RunConfig config;
-  config.warnings = settings.warnings();
+  ConfigProblems problems = settings.problems();
   for (const ConfigKey& key : config_keys()) {
     const auto found = settings.values().find(key.name);
-    const bool is_set = found != settings.values().end();
-    if (is_set)
-      key.set(ConfigValue(found->second.value, found->second.name, found->second.where), config);
-    const char* origin = !is_set                                ? "default"
-                         : found->second.source == Source::file ? "file"
-                                                                : "command line";
-    config.resolved.push_back({key.name, key.get(config), origin});
+    if (found == settings.values().end()) continue;
+    problems.collect(found->second.rank, [&] { read_value(key, found->second, config); });
   }
+  problems.check();
   check_config(config);
+  return config;
+}
+
+std::string origin_of(const Settings& settings, const std::string& key) {
+  const auto found = settings.values().find(key);
+  if (found == settings.values().end()) return "default";
+  const Setting& setting = found->second;
+  if (setting.source == Source::command_line) return "command line";
+  const std::string place = setting.where.substr(setting.where.find(' ') + 1);
+  if (setting.source == Source::deepspeed) return place + ", DeepSpeed's " + setting.name;
+  return setting.source == Source::file ? place : place + ", DeepSpeed's default";
+}
+
+RunConfig resolve(const Settings& settings) {
+  RunConfig config = read_values(settings);
+  config.warnings = settings.warnings();
+  config.notes = settings.notes();
+  for (const ConfigKey& key : config_keys())
+    config.resolved.push_back({key.name, key.get(config), origin_of(settings, key.name)});
   config.world = static_cast<int>(config.ranks);  // of one process
   warn_of_eval_batch_size(settings, config);
   return config;
@@ -53,16 +68,7 @@ std::string origin_of(const RunConfig& config, const std::string& key) {
 }  // namespace
 
 RunConfig read_config(const std::filesystem::path& file, std::span<const std::string> overrides) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream)
-    throw ConfigError(
-        fmt::format("cannot read config {}: {}", file.string(), std::strerror(errno)));
-  if (std::filesystem::is_directory(file))
-    throw ConfigError(fmt::format("config {} is a folder", file.string()));
-  const std::string yaml((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
-  if (stream.bad()) throw ConfigError(fmt::format("cannot read config {}", file.string()));
-  return parse_config(yaml, file.string(), overrides);
+  return parse_config(read_text_file(file, "the config"), file.string(), overrides);
 }
 
 RunConfig parse_config(const std::string& yaml, const std::string& source_name,
@@ -70,6 +76,7 @@ RunConfig parse_config(const std::string& yaml, const std::string& source_name,
   Settings settings;
   settings.add_file(yaml, source_name);
   for (const std::string& text : overrides) settings.add_override(text);
+  settings.add_deepspeed();
   return resolve(settings);
 }
 

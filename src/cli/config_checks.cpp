@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "config_keys.hpp"
+#include "config_problems.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/topology/drive.hpp"
@@ -57,45 +57,87 @@ void check_tile(const OffloadConfig& offload) {
                                 offload.tile_bytes, format_bytes(chunk)));
 }
 
-bool uses_floor(ScheduleKind kind) {
-  return kind == ScheduleKind::cosine || kind == ScheduleKind::warmup_stable_decay;
+struct ScheduleArgument {
+  const char* name;
+  bool is_set;
+  std::vector<ScheduleKind> kinds;
+  const char* kind_names;
+};
+
+std::vector<ScheduleArgument> schedule_arguments(const RunConfig& config) {
+  using enum ScheduleKind;
+  const RunConfig defaults;
+  return {
+      {"min_lr_ratio",
+       config.lr_min_ratio != defaults.lr_min_ratio,
+       {cosine, cosine_with_min_lr, warmup_stable_decay},
+       "cosine, cosine_with_min_lr or warmup_stable_decay"},
+      {"min_lr",
+       config.lr_min != defaults.lr_min,
+       {cosine, cosine_with_min_lr},
+       "cosine or cosine_with_min_lr"},
+      {"num_decay_steps",
+       config.lr_decay_steps != defaults.lr_decay_steps,
+       {warmup_stable_decay},
+       "warmup_stable_decay"},
+      {"num_cycles",
+       config.lr_num_cycles != defaults.lr_num_cycles,
+       {cosine, cosine_with_min_lr},
+       "cosine or cosine_with_min_lr"},
+      {"power", config.lr_power != defaults.lr_power, {polynomial}, "polynomial"},
+      {"lr_end", config.lr_end != defaults.lr_end, {polynomial}, "polynomial"},
+      {"timescale", config.lr_timescale != defaults.lr_timescale, {inverse_sqrt}, "inverse_sqrt"},
+  };
 }
 
 // transformers refuses arguments that a schedule does not take; a floor that is silently not kept
 // would be worse.
 void check_schedule_arguments(const RunConfig& config) {
-  const RunConfig defaults;
-  const ScheduleKind kind = config.lr_scheduler_type;
-  const auto refuse = [](const char* key, const char* kinds) {
-    throw ConfigError(fmt::format(
-        "lr_scheduler_kwargs.{} has a meaning only with lr_scheduler_type {}", key, kinds));
-  };
-  if (config.lr_min_ratio != defaults.lr_min_ratio && !uses_floor(kind)) {
-    refuse("min_lr_ratio", "cosine or warmup_stable_decay");
-  }
-  if (config.lr_decay_steps != defaults.lr_decay_steps &&
-      kind != ScheduleKind::warmup_stable_decay) {
-    refuse("num_decay_steps", "warmup_stable_decay");
-  }
-  if (config.lr_num_cycles != defaults.lr_num_cycles && kind != ScheduleKind::cosine) {
-    refuse("num_cycles", "cosine");
+  for (const ScheduleArgument& argument : schedule_arguments(config)) {
+    if (!argument.is_set ||
+        std::ranges::find(argument.kinds, config.lr_scheduler_type) != argument.kinds.end())
+      continue;
+    throw ConfigError(
+        fmt::format("lr_scheduler_kwargs.{} has a meaning only with lr_scheduler_type {}",
+                    argument.name, argument.kind_names));
   }
 }
 
-void check_schedule(const RunConfig& config) {
-  check_schedule_arguments(config);
-  if (config.lr_scheduler_type == ScheduleKind::warmup_stable_decay && config.lr_decay_steps == 0) {
+void check_floor(const RunConfig& config) {
+  if (config.lr_min > 0 && config.lr_min_ratio > 0)
     throw ConfigError(
-        "lr_scheduler_type: warmup_stable_decay needs lr_scheduler_kwargs.num_decay_steps");
-  }
+        "lr_scheduler_kwargs.min_lr contradicts lr_scheduler_kwargs.min_lr_ratio (min_lr_rate): "
+        "give one of them");
+  if (config.lr_min > 0 && config.lr_min > config.learning_rate)
+    throw ConfigError(fmt::format("lr_scheduler_kwargs.min_lr: {} is above learning_rate: {}",
+                                  config.lr_min, config.learning_rate));
+  if (config.lr_scheduler_type == ScheduleKind::cosine_with_min_lr && config.lr_min <= 0 &&
+      config.lr_min_ratio <= 0)
+    throw ConfigError(
+        "lr_scheduler_type: cosine_with_min_lr needs lr_scheduler_kwargs.min_lr or .min_lr_rate "
+        "above 0; cosine falls to 0");
+}
+
+void check_end(const RunConfig& config) {
+  if (config.lr_scheduler_type != ScheduleKind::polynomial || config.lr_end < config.learning_rate)
+    return;
+  throw ConfigError(
+      fmt::format("lr_scheduler_type: polynomial falls from learning_rate to "
+                  "lr_scheduler_kwargs.lr_end, but {} is not above {}",
+                  config.learning_rate, config.lr_end));
+}
+
+void check_decay(const RunConfig& config) {
+  if (config.lr_scheduler_type != ScheduleKind::warmup_stable_decay || config.lr_decay_steps > 0)
+    return;
+  throw ConfigError(
+      "lr_scheduler_type: warmup_stable_decay needs lr_scheduler_kwargs.num_decay_steps");
+}
+
+void check_warmup(const RunConfig& config) {
   if (config.lr_scheduler_type == ScheduleKind::constant && config.warmup_steps > 0) {
     throw ConfigError(
         "lr_scheduler_type: constant has no warm-up: use constant_with_warmup or warmup_steps: 0");
-  }
-  if (config.warmup_steps >= 1 && config.warmup_steps != std::trunc(config.warmup_steps)) {
-    throw ConfigError(fmt::format(
-        "warmup_steps: {} is neither a whole number of steps nor a share of all steps below 1",
-        config.warmup_steps));
   }
 }
 
@@ -106,25 +148,35 @@ void check_device(const RunConfig& config) {
       "or kernels: cpu, which is then of the host's part alone");
 }
 
+void check_length(const RunConfig& config) {
+  if (config.max_steps == 0)
+    throw ConfigError("max_steps: 0 trains nothing: -1 (by num_train_epochs) or at least 1");
+}
+
+void check_evaluation(const RunConfig& config) {
+  if (!config.evaluate || !config.eval_dataset.empty()) return;
+  throw ConfigError(
+      "eval_strategy needs eval_dataset: name held-out token shards or set eval_strategy: \"no\"");
+}
+
+void check_offload(const OffloadConfig& offload, ConfigProblems& problems) {
+  for (const auto check : {check_tile, check_nvme, check_nvme_paths, check_nvme_weights})
+    problems.collect(0, [&] { check(offload); });
+}
+
 }  // namespace
 
 void check_config(const RunConfig& config) {
-  if (config.max_steps == 0)
-    throw ConfigError("max_steps: 0 trains nothing: -1 (by num_train_epochs) or at least 1");
-  if (config.evaluate && config.eval_dataset.empty()) {
-    throw ConfigError(
-        "eval_strategy: steps needs eval_dataset: name held-out token shards or set eval_strategy: "
-        "\"no\"");
-  }
-  check_schedule(config);
-  check_device(config);
-  update_order(config);      // Throws when it contradicts another key,
-  program_variant(config);   // and so does this,
-  optimizer_config(config);  // and this.
-  check_tile(config.offload);
-  check_nvme(config.offload);
-  check_nvme_paths(config.offload);
-  check_nvme_weights(config.offload);
+  ConfigProblems problems;
+  for (const auto check : {check_length, check_evaluation, check_schedule_arguments, check_floor,
+                           check_end, check_decay, check_warmup, check_device})
+    problems.collect(0, [&] { check(config); });
+  // These throw when a key contradicts another.
+  problems.collect(0, [&] { update_order(config); });
+  problems.collect(0, [&] { program_variant(config); });
+  problems.collect(0, [&] { optimizer_config(config); });
+  check_offload(config.offload, problems);
+  problems.check();
 }
 
 }  // namespace strata

@@ -83,22 +83,23 @@ const Choices<ScheduleKind> schedules{
               {"cosine", ScheduleKind::cosine},
               {"constant", ScheduleKind::constant},
               {"constant_with_warmup", ScheduleKind::constant_with_warmup},
-              {"warmup_stable_decay", ScheduleKind::warmup_stable_decay}},
+              {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
+              {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
+              {"polynomial", ScheduleKind::polynomial},
+              {"inverse_sqrt", ScheduleKind::inverse_sqrt}},
     .aliases = {},
     .refusals = {
-        {"cosine_with_min_lr", "use cosine with lr_scheduler_kwargs.min_lr_ratio, the same curve"},
-        {"cosine_warmup_with_min_lr", "use cosine with lr_scheduler_kwargs.min_lr_ratio"},
+        {"cosine_warmup_with_min_lr", "its warm-up begins above 0; use cosine_with_min_lr"},
         {"cosine_with_restarts", "restarts are not implemented; use cosine"},
-        {"polynomial", "it is not implemented; use linear (power 1) or cosine"},
-        {"inverse_sqrt", "it is not implemented; use cosine or constant_with_warmup"},
         {"reduce_lr_on_plateau", "the rate must be known before the run; use a fixed schedule"},
         {"greedy", "the rate must be known before the run; use a fixed schedule"}}};
 
-const Choices<bool> eval_strategies{
-    .names = {{"no", false}, {"steps", true}},
-    .aliases = {{"false", false}, {"off", false}},
-    .refusals = {{"epoch", "evaluation follows steps; use steps with eval_steps"},
-                 {"best", "evaluation follows steps; use steps with eval_steps"}}};
+const Choices<EvalMoments> eval_strategies{
+    .names = {{"no", EvalMoments::never},
+              {"steps", EvalMoments::by_steps},
+              {"epoch", EvalMoments::by_epochs}},
+    .aliases = {{"false", EvalMoments::never}, {"off", EvalMoments::never}},
+    .refusals = {{"best", "no best model is kept; use steps or epoch"}}};
 
 const Choices<NonFinitePolicy> non_finite_policies{
     .names = {{"stop", NonFinitePolicy::stop}, {"skip_step", NonFinitePolicy::skip_step}},

@@ -48,13 +48,16 @@ struct Choices {
   }
 };
 
+// eval_strategy: RunConfig::evaluate and eval_each_epoch in one.
+enum class EvalMoments : std::uint8_t { never, by_steps, by_epochs };
+
 extern const Choices<RowLayout> layouts;
 extern const Choices<UpdateRule> optimizers;
 extern const Choices<MasterFormat> master_formats;
 extern const Choices<DType> moment_formats;
 extern const Choices<std::optional<DType>> export_dtypes;
 extern const Choices<ScheduleKind> schedules;
-extern const Choices<bool> eval_strategies;
+extern const Choices<EvalMoments> eval_strategies;
 extern const Choices<NonFinitePolicy> non_finite_policies;
 extern const Choices<SaveStrategy> save_strategies;
 extern const Choices<SaveFailurePolicy> save_failure_policies;

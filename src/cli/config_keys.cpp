@@ -3,144 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "config_choices.hpp"
-#include "strata/core/bytes.hpp"
-#include "strata/core/error.hpp"
+#include "config_key_kinds.hpp"
 
 namespace strata {
 namespace {
 
-template <typename T>
-auto at(T RunConfig::*member) {
-  return [member](auto& config) -> auto& { return config.*member; };
-}
-template <typename T>
-auto at(T OffloadConfig::*member) {
-  return [member](auto& config) -> auto& { return config.offload.*member; };
-}
+using namespace key_kinds;
 
-ConfigKey integer(std::string name, auto field, IntegerRange range, std::string doc) {
-  return {std::move(name), describe(range), std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) {
-            field(config) =
-                static_cast<std::remove_reference_t<decltype(field(config))>>(value.integer(range));
+ConfigKey eval_strategy(std::string name, std::string doc) {
+  return {std::move(name), "one of " + eval_strategies.joined(), std::move(doc),
+          [](const ConfigValue& value, RunConfig& config) {
+            const EvalMoments moments = eval_strategies.parse(value);
+            config.evaluate = moments != EvalMoments::never;
+            config.eval_each_epoch = moments == EvalMoments::by_epochs;
           },
-          [=](const RunConfig& config) { return fmt::format("{}", field(config)); }};
-}
-
-ConfigKey number(std::string name, auto field, NumberRange range, std::string doc) {
-  return {std::move(name), describe(range), std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.number(range); },
-          [=](const RunConfig& config) { return yaml_number(field(config)); }};
-}
-
-ConfigKey boolean(std::string name, auto field, std::string doc) {
-  return {std::move(name), "true or false", std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.boolean(); },
-          [=](const RunConfig& config) { return field(config) ? "true" : "false"; }};
-}
-
-ConfigKey path(std::string name, auto field, std::string doc) {
-  return {std::move(name), "path", std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.text(); },
-          [=](const RunConfig& config) { return yaml_text(field(config).string()); }};
-}
-
-ConfigKey optional_path(std::string name, auto field, std::string doc) {
-  return {std::move(name), "path", std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.text(); },
-          [=](const RunConfig& config) {
-            return field(config) ? yaml_text(field(config)->string()) : "null";
-          }};
-}
-
-ConfigKey paths(std::string name, auto field, std::string doc) {
-  return {std::move(name), "path or list of paths", std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) {
-            const std::vector<std::string> items = value.list();
-            field(config).assign(items.begin(), items.end());
-          },
-          [=](const RunConfig& config) {
-            return yaml_list(std::vector<std::string>(field(config).begin(), field(config).end()));
-          }};
-}
-
-ConfigKey numbers(std::string name, auto field, NumberRange range, std::string doc) {
-  return {
-      std::move(name), "list, each a " + describe(range), std::move(doc),
-      [=](const ConfigValue& value, RunConfig& config) { field(config) = value.numbers(range); },
-      [=](const RunConfig& config) { return yaml_numbers(field(config)); }};
-}
-
-ConfigKey size(std::string name, auto field, std::string doc) {
-  return {std::move(name), "size, such as 256MiB", std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.bytes(); },
-          [=](const RunConfig& config) { return yaml_bytes(field(config)); }};
-}
-
-ConfigKey optional_size(std::string name, auto field, std::string doc) {
-  return {
-      std::move(name), "size, such as 256MiB", std::move(doc),
-      [=](const ConfigValue& value, RunConfig& config) { field(config) = value.bytes(); },
-      [=](const RunConfig& config) { return field(config) ? yaml_bytes(*field(config)) : "null"; }};
-}
-
-ConfigKey tiers(std::string name, auto field, std::string doc) {
-  return {std::move(name),
-          "tier table",
-          std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.fractions(); },
-          [=](const RunConfig& config) { return yaml_fractions(field(config)); },
-          KeyShape::tier_table};
-}
-
-template <typename T>
-ConfigKey choice(std::string name, auto field, Choices<T> choices, std::string doc) {
-  return {
-      std::move(name), "one of " + choices.joined(), std::move(doc),
-      [=](const ConfigValue& value, RunConfig& config) { field(config) = choices.parse(value); },
-      [=](const RunConfig& config) { return choices.name_of(field(config)); }};
-}
-
-ConfigKey word(std::string name, auto field, const std::vector<std::string>& words,
-               std::string doc) {
-  Choices<std::string> choices;
-  for (const std::string& item : words) choices.names.emplace_back(item, item);
-  return choice<std::string>(std::move(name), field, std::move(choices), std::move(doc));
-}
-
-// Micro-batches that pass each block together: a number, or the words for one and for all.
-ConfigKey accumulation_group(std::string name, auto field, std::string doc) {
-  const IntegerRange range{.low = 1, .high = 1 << 16};
-  return {
-      std::move(name), "horizontal, vertical or " + describe(range), std::move(doc),
-      [=](const ConfigValue& value, RunConfig& config) {
-        const std::string text = value.text();
-        if (text != "horizontal" && text != "vertical" &&
-            text.find_first_not_of("0123456789+-") != std::string::npos)
-          value.fail(fmt::format("'{}' is neither horizontal, vertical nor a number", text));
-        field(config) = text == "horizontal" ? 1 : text == "vertical" ? 0 : value.integer(range);
-      },
-      [=](const RunConfig& config) -> std::string {
-        const std::int64_t group = field(config);
-        return group == 0 ? "vertical" : group == 1 ? "horizontal" : fmt::format("{}", group);
-      }};
-}
-
-ConfigKey keep_layers(std::string name, auto field, std::string doc) {
-  const IntegerRange range{.low = 0, .high = 1 << 16};
-  return {std::move(name), "all or " + describe(range), std::move(doc),
-          [=](const ConfigValue& value, RunConfig& config) {
-            const std::string text = value.text();
-            if (text != "all" && text.find_first_not_of("0123456789+-") != std::string::npos)
-              value.fail(fmt::format("'{}' is neither all nor a number", text));
-            field(config) = text == "all" ? all_layers : value.integer(range);
-          },
-          [=](const RunConfig& config) -> std::string {
-            return field(config) == all_layers ? "all" : fmt::format("{}", field(config));
+          [](const RunConfig& config) {
+            if (!config.evaluate) return eval_strategies.name_of(EvalMoments::never);
+            return eval_strategies.name_of(config.eval_each_epoch ? EvalMoments::by_epochs
+                                                                  : EvalMoments::by_steps);
           }};
 }
 
@@ -171,6 +54,9 @@ ConfigKey data_seed(std::string name, std::string doc) {
 }
 
 const IntegerRange from_zero{.low = 0}, from_one{.low = 1};
+// Doubles beyond 2^53 skip integers.
+const NumberRange step_count{.low = 0, .low_bound = Bound::exclusive, .high = 9007199254740992.0};
+const NumberRange step_count_or_none{.high = 9007199254740992.0};
 const IntegerRange slots{.low = 1, .high = 1024}, threads{.low = 0, .high = 4096};
 const NumberRange any_positive{.low = 0, .low_bound = Bound::exclusive}, not_negative{};
 const NumberRange beta{.high = 1}, ratio{.high = 1, .high_bound = Bound::inclusive};
@@ -213,6 +99,10 @@ std::vector<ConfigKey> length_keys() {
           "value is a warning."),
       integer("gradient_accumulation_steps", at(&C::gradient_accumulation_steps),
               {.low = 1, .high = 1 << 16}, "Micro-batches per optimizer step."),
+      optional_integer(
+          "train_batch_size", at(&C::train_batch_size), from_one,
+          "Rows per optimizer step of all ranks, DeepSpeed's word: checked against the "
+          "product of the two keys above and the ranks; null: not checked."),
       number("num_train_epochs", at(&C::num_train_epochs), any_positive, "Passes over the data."),
       integer("max_steps", at(&C::max_steps), {.low = -1},
               "Optimizer steps; -1: by num_train_epochs."),
@@ -250,8 +140,7 @@ std::vector<ConfigKey> optimizer_keys() {
              "Global norm over all tiers to which gradients are clipped; 0: no clipping."),
       choice<ScheduleKind>("lr_scheduler_type", at(&C::lr_scheduler_type), schedules,
                            "Schedule of the learning rate, as in transformers."),
-      number("warmup_steps", at(&C::warmup_steps), not_negative,
-             "Steps of warm-up; below 1: a share of all steps."),
+      steps("warmup_steps", at(&C::warmup_steps), step_count_or_none, "Steps of warm-up."),
   };
 }
 
@@ -264,12 +153,13 @@ std::vector<ConfigKey> run_keys() {
            "Seed of the data order unless `data_seed` is given, and of the rounding of approximate "
            "moments."),
       data_seed("data_seed", "Seed of the data order; null: `seed`."),
-      integer("logging_steps", at(&C::logging_steps), from_one,
-              "Steps between lines on the terminal; `metrics.jsonl` has every step."),
-      choice<bool>("eval_strategy", at(&C::evaluate), eval_strategies,
-                   "Whether held-out loss is taken."),
-      integer("eval_steps", at(&C::eval_steps), from_zero,
-              "Steps between evaluations; 0: at the start and end only."),
+      steps("logging_steps", at(&C::logging_steps), step_count,
+            "Steps between lines on the terminal; `metrics.jsonl` has every step."),
+      eval_strategy("eval_strategy",
+                    "Whether held-out loss is taken: at the start, the end, and every `eval_steps` "
+                    "or after each epoch between."),
+      steps("eval_steps", at(&C::eval_steps), step_count_or_none,
+            "Steps between evaluations; 0: at the start and end only."),
       choice<NonFinitePolicy>(
           "non_finite", at(&C::non_finite), non_finite_policies,
           "What happens when a gradient is not finite; the update is never applied."),
@@ -294,7 +184,7 @@ std::vector<ConfigKey> checkpoint_keys() {
           "save_strategy", at(&C::save_strategy), save_strategies,
           "When checkpoints are written to `output_dir`; `no`: never, also not when "
           "the run is stopped."),
-      integer("save_steps", at(&C::save_steps), from_one, "Steps between checkpoints."),
+      steps("save_steps", at(&C::save_steps), step_count, "Steps between checkpoints."),
       integer("save_total_limit", at(&C::save_total_limit), from_zero,
               "Checkpoints to keep; older ones are removed once a new one is verified. 0: all."),
       boolean("save_only_model", at(&C::save_only_model),
@@ -323,11 +213,22 @@ std::vector<ConfigKey> schedule_keys() {
   using C = RunConfig;
   return {
       number("lr_scheduler_kwargs.min_lr_ratio", at(&C::lr_min_ratio), ratio,
-             "cosine, warmup_stable_decay: floor as a fraction of the peak."),
+             "cosine, cosine_with_min_lr, warmup_stable_decay: floor as a fraction of the peak."),
+      number(
+          "lr_scheduler_kwargs.min_lr", at(&C::lr_min), not_negative,
+          "cosine, cosine_with_min_lr: floor as a rate, in place of `min_lr_ratio`; 0: by that."),
       integer("lr_scheduler_kwargs.num_decay_steps", at(&C::lr_decay_steps), from_zero,
               "warmup_stable_decay: length of the decay at the end."),
       number("lr_scheduler_kwargs.num_cycles", at(&C::lr_num_cycles), any_positive,
-             "cosine: waves; 0.5 falls from peak to floor once."),
+             "cosine, cosine_with_min_lr: waves; 0.5 falls from peak to floor once."),
+      number("lr_scheduler_kwargs.power", at(&C::lr_power), any_positive,
+             "polynomial: power of the share of steps that is left."),
+      number("lr_scheduler_kwargs.lr_end", at(&C::lr_end), not_negative,
+             "polynomial: the rate at the end, below `learning_rate`."),
+      integer(
+          "lr_scheduler_kwargs.timescale", at(&C::lr_timescale), from_zero,
+          "inverse_sqrt: steps in which the rate falls to 1/sqrt(2); 0: those of the warm-up, or "
+          "10000 without one."),
   };
 }
 

@@ -5,6 +5,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,22 @@ namespace strata {
 // Whether `name` is `pattern`, or begins as one that ends in '*' does.
 bool matches_name(std::string_view pattern, std::string_view name);
 
+// outdated: warned of; synonym: as good a name.
+enum class OldName : std::uint8_t { outdated, synonym };
 struct RenamedKey {
   std::string old_name, new_name;
+  OldName kind = OldName::outdated;
 };
 const std::vector<RenamedKey>& renamed_keys();
 const RenamedKey* find_renamed(std::string_view name);
+
+// A key that at one value means another key's: `use_cpu: true` is `device: cpu`.
+struct TranslatedKey {
+  std::string name, value;  // as normalised_value() writes it
+  std::string new_name, new_value;
+};
+const std::vector<TranslatedKey>& translated_keys();
+const TranslatedKey* find_translated(std::string_view name, const YAML::Node& value);
 
 struct RecognisedKey {
   std::string name;                   // may end in '*'

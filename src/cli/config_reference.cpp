@@ -4,6 +4,7 @@
 
 #include "config_keys.hpp"
 #include "config_names.hpp"
+#include "deepspeed_rules.hpp"
 #include "strata/cli/config.hpp"
 
 namespace strata {
@@ -20,8 +21,10 @@ strata train run.yaml learning_rate=1e-5 offload.optimizer.nvme=0.5
 ```
 
 Keys are strict. An unknown key is an error with the nearest name, a known but unsupported one an
-error with the reason, a renamed one a warning. `null` is the same as leaving a key out. The
-resolved config, with where each value came from, lands in `output_dir`. Paths are relative to the
+error with the reason, a renamed one a warning; all errors of a config are told at once, each with
+its line. `null` is the same as leaving a key out. The resolved config, with where each value came
+from, lands in `output_dir`; `strata train run.yaml --print-config` (and `plan`) prints it alone, to
+be given back. Paths are relative to the
 working directory. Sizes are bytes and take units: `64MiB`, `1.5GB`, `2e9`.
 
 This page is made from the table that the parser walks;
@@ -62,9 +65,15 @@ std::string key_table() {
 }
 
 std::string renamed_table() {
-  std::string text = "\n## Renamed keys\n\nAccepted with a warning.\n\n| old | new |\n|---|---|\n";
+  std::string text =
+      "\n## Renamed keys\n\nAccepted, outdated ones with a warning.\n\n| old | new |\n|---|---|\n";
   for (const RenamedKey& key : renamed_keys()) {
     text += fmt::format("| {} | {} |\n", code(key.old_name), code(key.new_name));
+  }
+  text += "\nAccepted at one value, which means another key's.\n\n| written | means |\n|---|---|\n";
+  for (const TranslatedKey& key : translated_keys()) {
+    text += fmt::format("| {} | {} |\n", code(key.name + ": " + key.value),
+                        code(key.new_name + ": " + key.new_value));
   }
   return text;
 }
@@ -89,10 +98,42 @@ std::string recognised_table() {
   return text;
 }
 
+constexpr const char* deepspeed_introduction = R"(
+## DeepSpeed configs
+
+`deepspeed:` names a DeepSpeed config, or holds one; such a JSON may also be the config itself, with
+the keys above beside it or on the command line. Each of its keys becomes one of this page's, has no
+effect here, or is refused with the reason; the log says which. `"auto"` leaves a key to this page's
+name of it. What is set in both must agree; the command line wins over either. As there, a config with
+`zero_optimization` keeps on the GPU the optimizer, weights and activations that it does not offload.
+
+`offload_optimizer` and `offload_param` (`device`, `ratio`, `nvme_path`) become `offload.optimizer`,
+`offload.weights` and `offload.nvme_paths`, `cpu_checkpointing` becomes `offload.activations`,
+`optimizer.type` (AdamW, Adam, SGD, Lion) `optim`, and `scheduler.type` `lr_scheduler_type`: WarmupLR
+is `constant_with_warmup`, WarmupDecayLR `linear`, WarmupCosineLR `cosine`.
+)";
+
+std::string deepspeed_tables() {
+  std::string named, refused, idle;
+  for (const DeepSpeedRule& rule : deepspeed_rules()) {
+    if (!rule.key.empty())
+      named += fmt::format("| {} | {} |\n", code(rule.name), code(rule.key));
+    else if (rule.reason.empty())
+      idle += (idle.empty() ? "" : ", ") + code(rule.name);
+    else if (rule.accepted.empty() || rule.accepted.front() != "*")
+      refused += fmt::format("| {} | {} | {} |\n", code(rule.name),
+                             accepted_values({rule.name, rule.accepted, rule.reason}), rule.reason);
+  }
+  return deepspeed_introduction + ("\n| DeepSpeed | here |\n|---|---|\n" + named) +
+         "\n| DeepSpeed | accepted | else refused, because |\n|---|---|---|\n" + refused +
+         "\nWithout effect here:\n\n| keys |\n|---|\n| " + idle + " |\n";
+}
+
 }  // namespace
 
 std::string config_reference_markdown() {
-  return introduction + key_table() + tier_tables + renamed_table() + recognised_table();
+  return introduction + key_table() + tier_tables + renamed_table() + recognised_table() +
+         deepspeed_tables();
 }
 
 }  // namespace strata

@@ -31,7 +31,7 @@ std::string describe(const NumberRange& range);  // "number >= 0, < 1"
 
 class ConfigValue {
  public:
-  // `where` begins with its preposition: "in run.yaml line 4".
+  // `where` begins with its preposition: "in run.yaml:4".
   ConfigValue(YAML::Node node, std::string key, std::string where);
 
   std::string text() const;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/config_value.hpp"
 #include "cli/run_options.hpp"
 #include "strata/cli/config.hpp"
 #include "strata/cli/machine_file.hpp"
@@ -22,6 +23,8 @@ bool is_setting(const std::string& word) { return word.find('=') != std::string:
 
 Sources sources_of(const PlanOptions& options) {
   Sources sources{options.config, options.words};
+  if (!options.model.empty())
+    sources.overrides.push_back("model_name_or_path=" + yaml_text(options.model));
   const bool has_file = !options.words.empty() && !is_setting(options.words.front());
   if (!has_file) return sources;
   if (!options.config.empty())
@@ -65,6 +68,8 @@ std::shared_ptr<PlanOptions> add_plan_options(CLI::App& command) {
                    "Find the fastest plan that fits the machine instead of the config's");
   command.add_flag("--what-if", o.tabulates,
                    "Also tabulate neighbours: where the optimizer lives, other batches");
+  command.add_flag("--print-config", o.prints_config,
+                   "Print the resolved config with the origin of each value, and plan nothing");
   command.add_option("--json", o.json, "Also write the whole plan, ops and edges included");
   command.add_option("--trace", o.trace,
                      "Also write the predicted step as a trace for ui.perfetto.dev");
@@ -87,12 +92,14 @@ std::optional<MachineProfile> plan_machine(const PlanOptions& options) {
   return std::nullopt;
 }
 
+RunConfig asked_config(const PlanOptions& options) { return read_sources(sources_of(options)); }
+
 RunConfig plan_config(const PlanOptions& options, const MachineProfile* machine) {
   Sources sources = sources_of(options);
   if (machine != nullptr) use_drives_of(*machine, sources.overrides);
-  RunConfig config = read_sources(sources);
-  if (!options.model.empty()) config.model_name_or_path = options.model;
-  for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  const RunConfig config = read_sources(sources);
+  print_notes(config);
+  check_train_batch_size(config, machine != nullptr ? machine->ranks : config.world);
   check_model(config, sources.file.empty() ? "strata plan" : sources.file);
   return config;
 }

@@ -9,6 +9,14 @@
 
 namespace strata {
 
+namespace {
+
+void print_warnings(const RunConfig& config) {
+  for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
+}
+
+}  // namespace
+
 std::shared_ptr<RunOptions> add_run_options(CLI::App& command) {
   auto options = std::make_shared<RunOptions>();
   command.add_option("config", options->file, "YAML file with the run's settings (docs/config.md)")
@@ -21,9 +29,32 @@ std::shared_ptr<RunOptions> add_run_options(CLI::App& command) {
 
 RunConfig load_run_config(const RunOptions& options) {
   RunConfig config = read_config(options.file, options.overrides);
-  for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  print_notes(config);
   check_model(config, options.file);
   return config;
+}
+
+int print_config(const RunConfig& config) {
+  print_warnings(config);
+  fmt::print("{}", format_config(config));
+  return 0;
+}
+
+void print_notes(const RunConfig& config) {
+  for (const std::string& note : config.notes) fmt::print("deepspeed {}\n", note);
+  std::fflush(stdout);  // An error to come is told after it.
+  print_warnings(config);
+}
+
+void check_train_batch_size(const RunConfig& config, int world) {
+  const std::int64_t rows =
+      config.per_device_train_batch_size * config.gradient_accumulation_steps * world;
+  if (!config.train_batch_size || *config.train_batch_size == rows) return;
+  throw ConfigError(fmt::format(
+      "train_batch_size: {} is not per_device_train_batch_size {} x gradient_accumulation_steps {} "
+      "x {} ranks, which is {}: make them agree, or leave train_batch_size out",
+      *config.train_batch_size, config.per_device_train_batch_size,
+      config.gradient_accumulation_steps, world, rows));
 }
 
 void check_model(const RunConfig& config, const std::string& source_name) {
@@ -39,7 +70,9 @@ void check_model(const RunConfig& config, const std::string& source_name) {
 JobOptions job_options(const RunConfig& config) {
   JobOptions options;
   options.ranks = static_cast<int>(config.ranks);
-  options.agreement = fmt::format("strata {}\n{}", STRATA_VERSION, format_config(config));
+  options.agreement = fmt::format("strata {}\n", STRATA_VERSION);
+  for (const RunConfig::Origin& entry : config.resolved)
+    options.agreement += fmt::format("{}: {}\n", entry.key, entry.value);
   options.comm.timeout_s = config.ddp_timeout;
   options.comm.on_late = [](const std::string& text) { fmt::print(stderr, "warning: {}\n", text); };
   return options;

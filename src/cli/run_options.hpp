@@ -24,6 +24,13 @@ RunConfig load_run_config(const RunOptions& options);
 // Throws ConfigError when the config, read from that source, names no model folder.
 void check_model(const RunConfig& config, const std::string& source_name);
 
+// --print-config: the resolved config, to be given back, with the origin of each value.
+int print_config(const RunConfig& config);
+// What the keys of a DeepSpeed config became, and warnings.
+void print_notes(const RunConfig& config);
+// Throws ConfigError when train_batch_size is not what so many ranks make of the other keys.
+void check_train_batch_size(const RunConfig& config, int world);
+
 // Of all processes alike: the version and every key.
 JobOptions job_options(const RunConfig& config);
 // "gpus     1 of 8 GPUs is used; ranks: 8 uses all", where there is something to tell.

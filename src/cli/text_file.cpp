@@ -5,7 +5,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "strata/core/error.hpp"
 #include "strata/core/plain_file.hpp"
@@ -45,6 +47,18 @@ void write_beside_and_rename(const fs::path& target, const std::string& text) {
 }
 
 }  // namespace
+
+std::string read_text_file(const fs::path& path, const std::string& what) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw ConfigError(fmt::format("cannot read {} {}: {}", what, path.string(), strerror(errno)));
+  if (fs::is_directory(path))
+    throw ConfigError(fmt::format("{} {} is a folder", what, path.string()));
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.bad()) throw ConfigError(fmt::format("cannot read {} {}", what, path.string()));
+  return text;
+}
 
 void replace_text_file(const fs::path& path, const std::string& text) {
   std::error_code ignored;

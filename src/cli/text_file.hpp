@@ -7,6 +7,9 @@
 
 namespace strata {
 
+// All of a file; `what` names it in errors: "the config". Throws ConfigError.
+std::string read_text_file(const std::filesystem::path& path, const std::string& what);
+
 // What is no regular file, such as /dev/stdout, is written to. Throws SystemError.
 void replace_text_file(const std::filesystem::path& path, const std::string& text);
 

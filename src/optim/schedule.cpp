@@ -13,12 +13,17 @@
 namespace strata {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ScheduleKind>, 5> names{
+constexpr std::array<std::pair<std::string_view, ScheduleKind>, 8> names{
     {{"linear", ScheduleKind::linear},
      {"cosine", ScheduleKind::cosine},
      {"constant", ScheduleKind::constant},
      {"constant_with_warmup", ScheduleKind::constant_with_warmup},
-     {"warmup_stable_decay", ScheduleKind::warmup_stable_decay}}};
+     {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
+     {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
+     {"polynomial", ScheduleKind::polynomial},
+     {"inverse_sqrt", ScheduleKind::inverse_sqrt}}};
+
+constexpr std::int64_t timescale_without_warmup = 10'000;
 
 double ratio(std::int64_t part, std::int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(1, whole));
@@ -43,6 +48,20 @@ double stable_decay_factor(const LearningRateSchedule& s, std::int64_t step) {
   return std::max(0.0, wave * (1 - s.min_ratio) + s.min_ratio);
 }
 
+// A run of no steps after its warm-up has none left.
+double polynomial_factor(const LearningRateSchedule& s, std::int64_t step) {
+  const double end = s.peak > 0 ? s.end / s.peak : 0;
+  if (step > s.total_steps || s.total_steps <= s.warmup_steps) return end;
+  const double left = 1 - ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
+  return (1 - end) * std::pow(left, s.power) + end;
+}
+
+double inverse_sqrt_factor(const LearningRateSchedule& s, std::int64_t step) {
+  const std::int64_t own = s.warmup_steps > 0 ? s.warmup_steps : timescale_without_warmup;
+  const std::int64_t timescale = s.timescale > 0 ? s.timescale : own;
+  return 1 / std::sqrt(ratio(step + timescale - s.warmup_steps, timescale));
+}
+
 double factor(const LearningRateSchedule& s, std::int64_t step) {
   if (s.kind == ScheduleKind::constant) return 1;
   if (step < s.warmup_steps) {
@@ -54,7 +73,12 @@ double factor(const LearningRateSchedule& s, std::int64_t step) {
     case ScheduleKind::linear:
       return linear_factor(s, step);
     case ScheduleKind::cosine:
+    case ScheduleKind::cosine_with_min_lr:
       return cosine_factor(s, step);
+    case ScheduleKind::polynomial:
+      return polynomial_factor(s, step);
+    case ScheduleKind::inverse_sqrt:
+      return inverse_sqrt_factor(s, step);
     case ScheduleKind::warmup_stable_decay:
       return stable_decay_factor(s, step);
     case ScheduleKind::constant:
@@ -71,10 +95,10 @@ double LearningRateSchedule::rate(std::int64_t step) const { return peak * facto
 ScheduleKind parse_schedule(std::string_view name) {
   for (const auto& [known, kind] : names)
     if (known == name) return kind;
-  throw ConfigError(fmt::format(
-      "lr_scheduler_type '{}' is not supported: linear, cosine, constant, constant_with_warmup "
-      "or warmup_stable_decay",
-      name));
+  std::string known_names;
+  for (const auto& [known, kind] : names) known_names += fmt::format(" {}", known);
+  throw ConfigError(
+      fmt::format("lr_scheduler_type '{}' is not supported; known are:{}", name, known_names));
 }
 
 }  // namespace strata

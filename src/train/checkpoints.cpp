@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 
 #include "checkpoint/checkpoint_names.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/run_steps.hpp"
 #include "train/checkpoint_save.hpp"
 #include "train/state_pieces.hpp"
 #include "train/weights_io.hpp"
@@ -131,14 +131,15 @@ std::unique_ptr<CheckpointReader> open_resume_point(const RunConfig& config, IoE
   return reader;
 }
 
-bool Checkpoints::is_due(double epochs_before, double epochs, std::int64_t step) const {
+bool Checkpoints::is_due(double epochs_before, double epochs, std::int64_t step,
+                         std::int64_t total_steps) const {
   switch (config_.save_strategy) {
     case SaveStrategy::no:
       return false;
     case SaveStrategy::steps:
-      return step % config_.save_steps == 0;
+      return step % num_steps(config_.save_steps, total_steps) == 0;
     case SaveStrategy::epoch:
-      return std::floor(epochs + 1e-9) > std::floor(epochs_before + 1e-9);
+      return ends_epoch(epochs_before, epochs);
   }
   return false;
 }

@@ -8,6 +8,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/durable_state.hpp"
+#include "strata/train/run_steps.hpp"
 #include "train/policy_keys.hpp"
 #include "train/scenario_changes.hpp"
 #include "train/state_loader.hpp"
@@ -112,6 +113,12 @@ bool may_resume(const RunConfig& config) {
   return leaves_state || config.offload.versioned || !config.resume_from_checkpoint.empty();
 }
 
+// A share of all steps is known where the steps are.
+std::int64_t known_save_steps(const RunConfig& config) {
+  if (config.save_steps < 1 && config.max_steps <= 0) return 0;
+  return num_steps(config.save_steps, config.max_steps);
+}
+
 }  // namespace
 
 Scenario scenario_of(const RunConfig& config, const MachineProfile& machine) {
@@ -152,7 +159,7 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
                           config.gradient_accumulation_steps * ranks;
   facts.export_bytes = exported_bytes(config, run);
   facts.checkpoint_bytes = checkpoint_bytes(state_vectors(run));
-  if (config.save_strategy == SaveStrategy::steps) facts.save_steps = config.save_steps;
+  if (config.save_strategy == SaveStrategy::steps) facts.save_steps = known_save_steps(config);
   facts.load_bytes = load_buffer_bytes(run.program);
   if (may_resume(config))
     facts.load_bytes = std::max(facts.load_bytes, resume_buffer_bytes(run.program));

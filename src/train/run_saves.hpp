@@ -18,8 +18,9 @@ class RunSaves {
   RunSaves(const RunConfig& config, Session& session, Progress* progress);
   void report_to(Progress& progress) { progress_ = &progress; }
 
-  bool is_due(double epochs_before, double epochs, std::int64_t step) const {
-    return checkpoints_.is_due(epochs_before, epochs, step);
+  bool is_due(double epochs_before, double epochs, std::int64_t step,
+              std::int64_t total_steps) const {
+    return checkpoints_.is_due(epochs_before, epochs, step, total_steps);
   }
   // Whether one can be handed over by a step while training goes on.
   bool can_go_along() const { return checkpoints_.can_begin(); }

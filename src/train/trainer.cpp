@@ -11,6 +11,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/train/run_steps.hpp"
 #include "train/run_note.hpp"
 #include "train/run_saves.hpp"
 #include "train/shard_check.hpp"
@@ -83,15 +84,7 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
                      static_cast<double>(config.gradient_accumulation_steps * config.world);
   if (options.resume != nullptr) resume(*options.resume);
   total_steps_ = config.max_steps > 0 ? config.max_steps : steps_of_epochs();
-  const double warmup = config.warmup_steps;
-  schedule_ = {config.lr_scheduler_type,
-               config.learning_rate,
-               static_cast<std::int64_t>(
-                   warmup < 1 ? std::ceil(warmup * static_cast<double>(total_steps_)) : warmup),
-               total_steps_,
-               config.lr_decay_steps,
-               config.lr_min_ratio,
-               config.lr_num_cycles};
+  schedule_ = learning_rates(config, total_steps_);
 }
 
 // Of all ranks, in passes over the data.
@@ -228,7 +221,8 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
 
 bool Trainer::is_save_due(std::int64_t step, bool is_asked_for) {
   is_asked_for |= std::exchange(save_asked_, false);
-  return is_asked_for || saves_->is_due(seen_epochs(step), seen_epochs(step + 1), step + 1);
+  return is_asked_for ||
+         saves_->is_due(seen_epochs(step), seen_epochs(step + 1), step + 1, total_steps_);
 }
 
 void Trainer::save_state(bool is_last, TrainOutcome& outcome) {
@@ -316,8 +310,9 @@ void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {
 }
 
 bool Trainer::evaluation_due(std::int64_t step) const {
-  return held_out_ != nullptr && config_.eval_steps > 0 && step % config_.eval_steps == 0 &&
-         step < total_steps_;
+  if (held_out_ == nullptr || step >= total_steps_) return false;
+  if (config_.eval_each_epoch) return ends_epoch(seen_epochs(step - 1), seen_epochs(step));
+  return config_.eval_steps > 0 && step % num_steps(config_.eval_steps, total_steps_) == 0;
 }
 
 void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::function<bool()>& stops) {
@@ -326,8 +321,8 @@ void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::function<
 }
 
 void Trainer::show(const StepReport& line) {
-  const bool on_terminal =
-      line.step % config_.logging_steps == 0 || line.step == 1 || line.step == total_steps_;
+  const bool on_terminal = line.step % num_steps(config_.logging_steps, total_steps_) == 0 ||
+                           line.step == 1 || line.step == total_steps_;
   if (progress_ != nullptr) progress_->step(line, on_terminal);
 }
 

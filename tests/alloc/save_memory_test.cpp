@@ -109,7 +109,7 @@ TEST(Saves, AddNoMoreToTheProcessThanPlanned) {
   RunConfig config = run_that_saves();
   constexpr std::int64_t quiet_steps = 4;
   config.save_steps = quiet_steps + 1;
-  config.max_steps = 3 * config.save_steps;
+  config.max_steps = 3 * (quiet_steps + 1);
   std::int64_t before = 0;
   bool can_measure = false;
   testing::TrainingRun run(config, watching([&](std::int64_t step) {

@@ -45,7 +45,7 @@ RunConfig config_of(int world, std::int64_t save_steps, std::int64_t steps) {
   config.evaluate = false;
   config.gradient_accumulation_steps = 6 / world;
   config.output_dir = fresh_folder("run");
-  config.save_steps = save_steps;
+  config.save_steps = static_cast<double>(save_steps);
   return config;
 }
 

@@ -231,7 +231,7 @@ TEST_F(Durable, YieldsToACheckpointThatIsNewer) {
   RunConfig plain = own;
   plain.offload.versioned = false;
   plain.save_strategy = SaveStrategy::steps;
-  plain.save_steps = step + 1;
+  plain.save_steps = static_cast<double>(step + 1);
   plain.max_steps = last_step;
   EXPECT_THROW(
       {

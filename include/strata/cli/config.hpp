@@ -1,7 +1,8 @@
 #pragma once
 // Reads a run's config: flat YAML (JSON is a subset) with the Hugging Face names plus `offload:`,
 // and key=value overrides. Strict: an unknown key is an error with the nearest name, a known but
-// unsupported one an error with the reason. Thread contract: pure.
+// unsupported one an error with the reason, and all errors are told at once. A DeepSpeed config may
+// be the config, or be named in it by `deepspeed:`. Thread contract: pure but for that file.
 
 #include <filesystem>
 #include <span>

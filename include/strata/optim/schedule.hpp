@@ -13,7 +13,10 @@ enum class ScheduleKind : std::uint8_t {
   cosine,
   constant,
   constant_with_warmup,
-  warmup_stable_decay
+  warmup_stable_decay,
+  cosine_with_min_lr,  // cosine, under the name that takes a floor
+  polynomial,
+  inverse_sqrt
 };
 
 struct LearningRateSchedule {
@@ -24,6 +27,9 @@ struct LearningRateSchedule {
   std::int64_t decay_steps = 0;  // warmup_stable_decay: the last steps
   double min_ratio = 0;          // warmup_stable_decay and cosine: floor as a fraction of peak
   double num_cycles = 0.5;       // cosine
+  double power = 1;              // polynomial
+  double end = 1e-7;             // polynomial: the last rate
+  std::int64_t timescale = 0;    // inverse_sqrt; 0: warmup_steps, or 10000
 
   // The rate used by optimizer step `step` (0-based).
   double rate(std::int64_t step) const;

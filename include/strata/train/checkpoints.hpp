@@ -46,7 +46,8 @@ class Checkpoints {
   ~Checkpoints();  // One that is under way is given up, unless it is being committed.
 
   // After a step that took the data from one place, in epochs, to another.
-  bool is_due(double epochs_before, double epochs, std::int64_t step) const;
+  bool is_due(double epochs_before, double epochs, std::int64_t step,
+              std::int64_t total_steps) const;
   // Writes the state as it is, drains the executor for it, and removes old ones. A failure is an
   // outcome: what stood before stands. Throws when the ranks can no longer talk. None is under way.
   SaveOutcome save(const RunNote& note);

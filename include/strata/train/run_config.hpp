@@ -66,6 +66,7 @@ struct RunConfig {
 
   std::int64_t per_device_train_batch_size = 1, per_device_eval_batch_size = 1,
                gradient_accumulation_steps = 1;
+  std::optional<std::int64_t> train_batch_size;  // the product of these and the ranks; checked
   double num_train_epochs = 3;
   std::int64_t max_steps = -1;
   UpdateRule optim = UpdateRule::adamw;
@@ -78,15 +79,20 @@ struct RunConfig {
   double lr_min_ratio = 0;          // lr_scheduler_kwargs.min_lr_ratio
   std::int64_t lr_decay_steps = 0;  // lr_scheduler_kwargs.num_decay_steps
   double lr_num_cycles = 0.5;       // lr_scheduler_kwargs.num_cycles
-  double warmup_steps = 0;          // below 1: a ratio of all steps
-  bool bf16 = true;                 // false: fp32 compute
+  // lr_scheduler_kwargs: .min_lr (0: lr_min_ratio says), .power, .lr_end, .timescale (0: that of
+  // the warm-up, or 10000).
+  double lr_min = 0, lr_power = 1, lr_end = 1e-7;
+  std::int64_t lr_timescale = 0;
+  double warmup_steps = 0;  // below 1: a ratio of all steps
+  bool bf16 = true;         // false: fp32 compute
   std::uint64_t seed = 42;
   std::optional<std::uint64_t> data_seed;
-  double ddp_timeout = 1800;                       // seconds that a rank waits for another
-  std::int64_t logging_steps = 1, eval_steps = 0;  // eval_steps 0: at the start and end only
-  bool evaluate = false;                           // eval_strategy is not "no"
+  double ddp_timeout = 1800;                 // seconds that a rank waits for another
+  double logging_steps = 1, eval_steps = 0;  // below 1: a ratio of all steps
+  bool evaluate = false;         // eval_strategy is not "no": at the start and end at least
+  bool eval_each_epoch = false;  // eval_strategy is "epoch": in place of eval_steps
   SaveStrategy save_strategy = SaveStrategy::steps;
-  std::int64_t save_steps = 500;
+  double save_steps = 500;            // below 1: a ratio of all steps
   std::int64_t save_total_limit = 0;  // 0: all are kept
   bool save_only_model = false;
   bool save_in_background = true;  // state is written while training goes on
@@ -110,13 +116,14 @@ struct RunConfig {
   KernelsKind kernels = KernelsKind::cpu;
   int compute_threads = 0, update_threads = 0;  // 0: all usable cores
 
-  // Key, value and where it came from ("default", "file", "command line"), in the order of
+  // Key, value and where it came from ("default", "run.yaml:4", "command line"), in the order of
   // docs/config.md.
   struct Origin {
     std::string key, value, origin;
   };
   std::vector<Origin> resolved;
   std::vector<std::string> warnings;  // renamed keys; shown once at start
+  std::vector<std::string> notes;     // what the keys of a DeepSpeed config became
 };
 
 }  // namespace strata

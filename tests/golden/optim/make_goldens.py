@@ -17,7 +17,8 @@ f64). CASE begins with the optimizer's name. From first step 1 the moments begin
 tenth are.
 
 schedules.safetensors, per case: CASE.rates [total + 5] and CASE.options: warm-up steps, total steps,
-decay steps, min ratio, cycles (all f64; the peak is 1). CASE begins with the schedule's name.
+decay steps, min ratio, cycles, power, end, timescale (all f64; the peak is 1). Cases of the first
+schedules end after the cycles. CASE begins with the schedule's name.
 """
 import pathlib
 import sys
@@ -69,6 +70,14 @@ SCHEDULE_CASES = {
     "constant_with_warmup.warm": (12, 40, 0, 0.0, 0.5),
     "warmup_stable_decay.zero": (10, 100, 25, 0.0, 0.5),
     "warmup_stable_decay.floor": (10, 100, 25, 0.1, 0.5),
+    "cosine_with_min_lr.warm": (7, 90, 0, 0.2, 0.5),
+    "cosine_with_min_lr.waves": (0, 60, 0, 0.05, 1.5),
+    "polynomial.line": (10, 100, 0, 0.0, 0.5, 1.0, 1e-7, 0),
+    "polynomial.square": (6, 70, 0, 0.0, 0.5, 2.0, 0.05, 0),
+    "polynomial.root": (0, 50, 0, 0.0, 0.5, 0.5, 0.0, 0),
+    "inverse_sqrt.warm": (10, 100, 0, 0.0, 0.5, 1.0, 1e-7, 0),
+    "inverse_sqrt.cold": (0, 60, 0, 0.0, 0.5, 1.0, 1e-7, 0),
+    "inverse_sqrt.scaled": (8, 90, 0, 0.0, 0.5, 1.0, 1e-7, 40),
 }
 
 
@@ -145,7 +154,8 @@ def update_case(name, options):
 
 
 def schedule_case(name, options):
-    warmup, total, decay, floor, cycles = options
+    warmup, total, decay, floor, cycles = options[:5]
+    power, end, timescale = options[5:] or (1.0, 1e-7, 0)
     kind, extra = name.split(".")[0], {}
     if kind == "warmup_stable_decay":
         extra = {"num_decay_steps": decay, "min_lr_ratio": floor, "num_cycles": cycles}
@@ -153,6 +163,12 @@ def schedule_case(name, options):
         extra = {"num_cycles": cycles}
         if floor > 0:
             kind, extra = "cosine_with_min_lr", {"num_cycles": cycles, "min_lr_rate": floor}
+    elif kind == "cosine_with_min_lr":
+        extra = {"num_cycles": cycles, "min_lr": floor}
+    elif kind == "polynomial":
+        extra = {"power": power, "lr_end": end}
+    elif kind == "inverse_sqrt" and timescale > 0:
+        extra = {"timescale": timescale}
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     scheduler = get_scheduler(kind, optimizer, num_warmup_steps=warmup, num_training_steps=total,
                               scheduler_specific_kwargs=extra)

@@ -73,7 +73,7 @@ TEST(FormatConfig, SaysWhereEachValueCameFrom) {
     const std::size_t begin = text.find(key);
     return text.substr(begin, text.find('\n', begin) - begin);
   };
-  EXPECT_TRUE(line("learning_rate:").ends_with("# file"));
+  EXPECT_TRUE(line("learning_rate:").ends_with("# run.yaml:1"));
   EXPECT_TRUE(line("seed:").ends_with("# command line"));
   EXPECT_TRUE(line("weight_decay:").ends_with("# default"));
 }

@@ -76,7 +76,7 @@ TEST(TierTable, RefusesFractionsOutOfRange) {
   EXPECT_THAT(error_of("offload.master: {gpu: 0.6, cpu: 0.6}"),
               HasSubstr("gpu 0.6 + cpu 0.6 + nvme 0 is 1.2, more than 1"));
   EXPECT_THAT(error_of("offload.master: {gpu: -0.1}"),
-              HasSubstr("offload.master.gpu in run.yaml line 1"));
+              HasSubstr("offload.master.gpu in run.yaml:1"));
   EXPECT_THAT(error_of("offload.master: {gpu: 1.1}"), HasSubstr("is not a number >= 0, <= 1"));
   EXPECT_THAT(error_of("offload.master: {disk: 1}"),
               HasSubstr("unknown tier 'disk': known are gpu, cpu and nvme"));

@@ -7,9 +7,14 @@
 namespace strata {
 namespace {
 
-constexpr ScheduleKind kinds[] = {ScheduleKind::linear, ScheduleKind::cosine,
-                                  ScheduleKind::constant, ScheduleKind::constant_with_warmup,
-                                  ScheduleKind::warmup_stable_decay};
+constexpr ScheduleKind kinds[] = {ScheduleKind::linear,
+                                  ScheduleKind::cosine,
+                                  ScheduleKind::constant,
+                                  ScheduleKind::constant_with_warmup,
+                                  ScheduleKind::warmup_stable_decay,
+                                  ScheduleKind::cosine_with_min_lr,
+                                  ScheduleKind::polynomial,
+                                  ScheduleKind::inverse_sqrt};
 
 TEST(LearningRateSchedule, IsReadByItsTransformersName) {
   EXPECT_EQ(parse_schedule("linear"), ScheduleKind::linear);
@@ -21,12 +26,12 @@ TEST(LearningRateSchedule, IsReadByItsTransformersName) {
 
 TEST(LearningRateSchedule, RefusesAnotherNameAndListsTheKnown) {
   try {
-    parse_schedule("polynomial");
+    parse_schedule("stairs");
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
     const std::string text = error.what();
-    for (const char* part :
-         {"'polynomial'", "linear", "cosine", "constant_with_warmup", "warmup_stable_decay"})
+    for (const char* part : {"'stairs'", "linear", "polynomial", "cosine", "constant_with_warmup",
+                             "warmup_stable_decay"})
       EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }
@@ -34,7 +39,7 @@ TEST(LearningRateSchedule, RefusesAnotherNameAndListsTheKnown) {
 TEST(LearningRateSchedule, StaysBetweenZeroAndItsPeak) {
   for (const ScheduleKind kind : kinds)
     for (const std::int64_t warmup : {0, 1, 10, 50}) {
-      const LearningRateSchedule schedule{kind, 3e-4, warmup, 50, 20, 0.1, 0.5};
+      const LearningRateSchedule schedule{kind, 3e-4, warmup, 50, 20, 0.1, 0.5, 2, 1e-7, 0};
       for (std::int64_t step = 0; step <= 60; ++step) {
         EXPECT_GE(schedule.rate(step), 0);
         EXPECT_LE(schedule.rate(step), 3e-4 * (1 + 1e-12));
@@ -44,7 +49,7 @@ TEST(LearningRateSchedule, StaysBetweenZeroAndItsPeak) {
 
 TEST(LearningRateSchedule, OfOneStepDividesByNothing) {
   for (const ScheduleKind kind : kinds) {
-    const LearningRateSchedule schedule{kind, 1, 0, 1, 0, 0, 0.5};
+    const LearningRateSchedule schedule{kind, 1, 0, 1, 0, 0, 0.5, 1, 1e-7, 0};
     EXPECT_EQ(schedule.rate(0), 1) << static_cast<int>(kind);
   }
 }

@@ -85,6 +85,41 @@ TEST(Trainer, CountsStepsFromEpochsWhenNoMaximumIsGiven) {
   EXPECT_EQ(run.train().steps, (micro_batches + 15) / 16);
 }
 
+// Steps after which a run took the held-out loss, as its metrics have it.
+std::vector<std::int64_t> evaluated_steps(const std::filesystem::path& metrics) {
+  std::vector<std::int64_t> steps;
+  std::ifstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t step = line.find("\"step\":");
+    if (line.find("\"eval_loss\"") != std::string::npos && step != std::string::npos)
+      steps.push_back(std::stoll(line.substr(step + 7)));
+  }
+  return steps;
+}
+
+TEST(Trainer, EvaluatesAtSharesOfItsLength) {
+  RunConfig config = constant_rate_config(10);
+  config.eval_steps = 0.25;
+  TrainingRun run(config);
+  run.train();
+  EXPECT_EQ(evaluated_steps(run.output_dir() / "metrics.jsonl"),
+            (std::vector<std::int64_t>{0, 3, 6, 9, 10}));
+}
+
+TEST(Trainer, EvaluatesAfterEachEpoch) {
+  RunConfig config = constant_rate_config(-1);
+  config.num_train_epochs = 1.5;
+  config.eval_each_epoch = true;
+  config.gradient_accumulation_steps = 64;
+  TrainingRun run(config);
+  const std::int64_t steps = run.train().steps;
+  const std::vector<std::int64_t> evaluated = evaluated_steps(run.output_dir() / "metrics.jsonl");
+  ASSERT_EQ(evaluated.size(), 3u);
+  EXPECT_EQ(evaluated.front(), 0);
+  EXPECT_EQ(evaluated.back(), steps);
+  EXPECT_NEAR(static_cast<double>(evaluated[1]), static_cast<double>(steps) / 1.5, 1);
+}
+
 TEST(Trainer, RefusesDataOfAnotherVocabulary) {
   RunConfig config = constant_rate_config(1);
   HfConfig small = random_model_preset("tiny");
