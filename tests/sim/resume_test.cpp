@@ -135,7 +135,7 @@ TEST_F(Resume, RefusesToEndBeforeItsCheckpoint) {
   bench_.train(first, 1);
   RunConfig shorter = config(in_ram);
   shorter.max_steps = saved_step - 1;
-  EXPECT_THAT([&] { bench_.train(shorter, 1, checkpoint_of(first)); },
+  EXPECT_THAT([&] { bench_.train(shorter, 1, checkpoint_of(first, saved_step)); },
               ThrowsMessage<ConfigError>(HasSubstr("max_steps")));
 }
 
@@ -144,7 +144,7 @@ TEST_F(Resume, TellsWhichRanksCouldGoOnWhereTheRowsDoNotDivide) {
   bench_.train(first, 1);
   RunConfig other = config(in_ram);
   other.per_device_train_batch_size = 7;
-  EXPECT_THAT([&] { bench_.train(other, 3, checkpoint_of(first)); },
+  EXPECT_THAT([&] { bench_.train(other, 3, checkpoint_of(first, saved_step)); },
               ThrowsMessage<ConfigError>(HasSubstr("so that their product divides it")))
       << "of the kind that it has on one rank";
 }

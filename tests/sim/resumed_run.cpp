@@ -124,7 +124,7 @@ RunConfig saving_config(const TrainingFiles& files, std::int64_t save_steps,
   config.max_steps = max_steps;
   config.evaluate = false;
   config.output_dir = fresh_folder("run");
-  config.save_steps = save_steps;
+  config.save_steps = static_cast<double>(save_steps);
   return config;
 }
 
