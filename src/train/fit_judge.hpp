@@ -26,8 +26,9 @@ class FitJudge {
 
   // A plan of this scenario was made: what outlooks say is moved to what it says.
   void learn(const Scenario& scenario, const Fit& fit);
-  // Plans it, learns from it, and tells whether it fits.
-  bool proves(const Scenario& scenario);
+  // Plans it and learns from it.
+  Fit prove(const Scenario& scenario);
+  bool proves(const Scenario& scenario) { return prove(scenario).fits(); }
   // Ops of all plans made to prove something.
   std::int64_t planned_ops() const { return planned_ops_; }
 
@@ -41,6 +42,9 @@ class FitJudge {
   std::map<std::string, std::unique_ptr<PlanOutlook>> outlooks_;  // by program
   std::int64_t planned_ops_ = 0;
 };
+
+// What a scenario may have of a machine, where that gives its ranks as much as that.
+TierLimits limits_of(const Scenario& scenario, const PlannedRun& run, const TierLimits& machine);
 
 std::int64_t num_ops(const Plan& plan);
 
