@@ -60,7 +60,11 @@ Fit FitJudge::prove(const Scenario& scenario) {
   const Plan plan = plan_without_limits(run.program, limits, scenario.choice.policy);
   planned_ops_ += num_ops(plan);
   const Fit fit = fit_of(plan, limits);
+  const Capacity before = capacity_;
   learn(scenario, fit);
+  if (std::exchange(has_proved_, true) && !fit.fits())
+    std::ranges::transform(capacity_, before, capacity_.begin(),
+                           [](double a, double b) { return std::min(a, b); });
   return fit;
 }
 

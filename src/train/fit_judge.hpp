@@ -26,7 +26,8 @@ class FitJudge {
 
   // A plan of this scenario was made: what outlooks say is moved to what it says.
   void learn(const Scenario& scenario, const Fit& fit);
-  // Plans it and learns from it.
+  // Plans it and learns from it. Of several that do not fit, what each taught is kept: tiles are
+  // whole, so what is put right on one tier may be wrong on another.
   Fit prove(const Scenario& scenario);
   bool proves(const Scenario& scenario) { return prove(scenario).fits(); }
   // Ops of all plans made to prove something.
@@ -38,6 +39,7 @@ class FitJudge {
 
   const TierLimits& limits_;
   Capacity capacity_;  // the limits, less what outlooks forget
+  bool has_proved_ = false;
   const MachineProfile* machine_;
   std::map<std::string, std::unique_ptr<PlanOutlook>> outlooks_;  // by program
   std::int64_t planned_ops_ = 0;
