@@ -11,9 +11,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
-#include <latch>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -85,50 +84,6 @@ struct SaveBuffer {
     is_under_way = false;
   }
 };
-
-class Countdown : public IoCompletion {
- public:
-  explicit Countdown(std::size_t count) : left_(static_cast<std::ptrdiff_t>(count)) {}
-  void complete(const IoResult& result) noexcept override {
-    if (!result.ok()) has_failed_ = true;
-    left_.count_down();
-  }
-  void wait() {
-    left_.wait();
-    if (has_failed_) throw Error("a raw write failed");
-  }
-
- private:
-  std::atomic<bool> has_failed_ = false;
-  std::latch left_;
-};
-
-// Bytes per second into a file that was not there, its space reserved: what it costs the file
-// system and the drive that the blocks are new, everybody pays who writes new files.
-double raw_new_write(IoEngine& engine, const std::string& path, std::uint64_t bytes,
-                     std::span<std::byte> memory) {
-  const FileId file = engine.open(path, OpenMode::read_write_create, Caching::direct);
-  engine.preallocate(file, bytes);
-  const std::size_t num_blocks = bytes / raw_block_bytes;
-  Countdown countdown(num_blocks);
-  std::vector<IoRequest> requests;
-  for (std::size_t i = 0; i < num_blocks; ++i)
-    requests.push_back({.op = IoOp::write,
-                        .file = file,
-                        .offset = i * raw_block_bytes,
-                        .data = memory.data() + i * raw_block_bytes % memory.size(),
-                        .bytes = raw_block_bytes,
-                        .priority = IoPriority::write_back,
-                        .completion = &countdown});
-  const std::int64_t begin = now_ns();
-  engine.submit(requests);
-  countdown.wait();
-  const double rate = static_cast<double>(bytes) / seconds(now_ns() - begin);
-  engine.sync(file);
-  engine.close(file);
-  engine.file_system().remove(path);
-  return rate;
-}
 
 // Memory as a plan's: on large pages, registered.
 class SaveMemory {
@@ -242,9 +197,17 @@ class Saver {
   std::uint64_t turn_ = 0;
 };
 
+// Bytes per second into a file that was not there: what it costs the file system and the drive that
+// the blocks are new, everybody pays who writes new files.
+struct RawNewWrite {
+  double written = 0;  // until the drive has taken it
+  double durable = 0;  // until it is flushed, too
+};
+
 // What is measured of one turn, in the order of the columns.
 struct Turn {
-  double raw_write = 0, raw_new_write = 0, raw_read = 0;  // bytes per second
+  double raw_write = 0, raw_read = 0;  // bytes per second
+  RawNewWrite raw_new;
   double written = 0, saved = 0, verified = 0;
   SaveTimes times;
 };
@@ -276,17 +239,20 @@ class Bench {
   }
 
  private:
+  static constexpr std::array<std::size_t, 1> site = {0};
   std::span<std::byte> memory() const { return {slab_.data(), slab_.bytes()}; }
 
   // Raw rates before and after the save: what the drive's rate did meanwhile, both share.
   Turn turn() {
     Turn turn;
     turn.raw_write = raw(NvmePattern::write);
-    turn.raw_new_write = raw_new();
+    turn.raw_new = raw_new();
     turn.raw_read = raw(NvmePattern::read);
     turn.times = saver_.save();
     turn.raw_write = (turn.raw_write + raw(NvmePattern::write)) / 2;
-    turn.raw_new_write = (turn.raw_new_write + raw_new()) / 2;
+    const RawNewWrite after = raw_new();
+    turn.raw_new = {(turn.raw_new.written + after.written) / 2,
+                    (turn.raw_new.durable + after.durable) / 2};
     const auto bytes = static_cast<double>(saver_.bytes());
     turn.written = bytes / turn.times.written();
     turn.saved = bytes / turn.times.all();
@@ -295,12 +261,12 @@ class Bench {
     saver_.remove();
     return turn;
   }
-  double raw_new() {
-    return bench::raw_new_write(rig_.engine(), sites_[0].directory.file("new"), file_bytes_,
-                                memory());
+  RawNewWrite raw_new() {
+    const auto files = rig_.write_new_files(site, std::numeric_limits<double>::infinity(),
+                                            [](const LoadState&) {});
+    return {files.written.bytes_per_s(), files.bytes_per_s()};
   }
   double raw(NvmePattern pattern) {
-    const std::array<std::size_t, 1> site = {0};
     const auto measured = rig_.measure(site, pattern, BlocksAhead::queued, options_.raw_seconds,
                                        [](const LoadState&) {});
     if (pattern == NvmePattern::write) rig_.engine().sync(rig_.target(0));
@@ -321,7 +287,9 @@ class Bench {
         {{"what"}, {"median", Align::right}, {"lowest", Align::right}, {"highest", Align::right}});
     row(table, "raw write, GB/s", 1e9, [](const Turn& turn) { return turn.raw_write; });
     row(table, "raw write of a new file, GB/s", 1e9,
-        [](const Turn& turn) { return turn.raw_new_write; });
+        [](const Turn& turn) { return turn.raw_new.written; });
+    row(table, "raw write of a new file, flushed, GB/s", 1e9,
+        [](const Turn& turn) { return turn.raw_new.durable; });
     row(table, "raw read, GB/s", 1e9, [](const Turn& turn) { return turn.raw_read; });
     row(table, "written, GB/s", 1e9, [](const Turn& turn) { return turn.written; });
     row(table, "whole save, GB/s", 1e9, [](const Turn& turn) { return turn.saved; });
@@ -329,13 +297,14 @@ class Bench {
     row(table, "written / raw write", 1,
         [](const Turn& turn) { return turn.written / turn.raw_write; });
     row(table, "written / raw write of a new file", 1,
-        [](const Turn& turn) { return turn.written / turn.raw_new_write; });
+        [](const Turn& turn) { return turn.written / turn.raw_new.written; });
     row(table, "whole save / raw write", 1,
         [](const Turn& turn) { return turn.saved / turn.raw_write; });
-    row(table, "whole save / raw write of a new file", 1,
-        [](const Turn& turn) { return turn.saved / turn.raw_new_write; });
-    row(table, "whole save / that, then raw read", 1,
-        [](const Turn& turn) { return turn.saved * (1 / turn.raw_new_write + 1 / turn.raw_read); });
+    row(table, "whole save / raw write of a new file, flushed", 1,
+        [](const Turn& turn) { return turn.saved / turn.raw_new.durable; });
+    row(table, "whole save / that, then raw read", 1, [](const Turn& turn) {
+      return turn.saved * (1 / turn.raw_new.durable + 1 / turn.raw_read);
+    });
     row(table, "verify / raw read", 1,
         [](const Turn& turn) { return turn.verified / turn.raw_read; });
     row(table, "open, s", 1, [](const Turn& turn) { return turn.times.open; });

@@ -47,7 +47,7 @@ file(GLOB_RECURSE STRATA_CUDA_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ke
 if(STRATA_CUDA_SOURCES)
   set(STRATA_CUDA_KERNELS kernels/cuda)
   # cuBLASLt is loaded when it is needed (kernels/cuda/blas_library.hpp): the program starts without it.
-  set(STRATA_CUDA_LIBRARIES CUDA::cudart_static ${CMAKE_DL_LIBS})
+  set(STRATA_CUDA_LIBRARIES CUDA::cudart_static)
 endif()
 
 # NCCL's header suffices: the library is loaded when it is first used.

@@ -121,9 +121,10 @@ CheckRow profile_row(const std::string& part, const std::string& report) {
       tera(value("accelerator.peak_flops_per_s")), gigabytes(value("link.up_bytes_per_s")),
       gigabytes(value("link.down_bytes_per_s")), gigabytes(value("host.memory_bytes_per_s")));
   if (value("drives[0].bytes") > 0)
-    told += fmt::format(", NVMe read {}, write {}, mixed {}",
+    told += fmt::format(", NVMe read {}, write {}, new files {}, mixed {}",
                         gigabytes(value("drives[0].read_bytes_per_s")),
                         gigabytes(value("drives[0].write_bytes_per_s")),
+                        gigabytes(value("drives[0].new_file_bytes_per_s")),
                         gigabytes(value("drives[0].mixed_bytes_per_s")));
   return passed(part, told, CheckJson::parse(report).at("values"));
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/common/cross_entropy_checks.hpp"
 #include "kernels/cpu/parallel.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -95,16 +96,6 @@ namespace {
 
 HWY_EXPORT(cross_entropy_row);
 
-void check_shapes(const CrossEntropyArgs& args) {
-  const std::int64_t c = args.logits_cv.dim(0);
-  ensure(args.logits_cv.dtype == DType::f32 && args.logits_cv.dim(1) > 0);
-  ensure(args.labels_c.dtype == DType::i32 && args.labels_c.count() == c);
-  ensure(args.losses_c.dtype == DType::f32 && args.losses_c.count() == c);
-  if (args.dlogits_cv.empty()) return;
-  ensure(args.dlogits_cv.count() == args.logits_cv.count());
-  ensure(args.dlogits_cv.data != args.logits_cv.data || args.dlogits_cv.dtype == DType::f32);
-}
-
 TensorView gradient_row(const CrossEntropyArgs& args, std::int64_t row) {
   const std::int64_t v = args.logits_cv.dim(1);
   return args.dlogits_cv.empty() ? TensorView{} : args.dlogits_cv.slice(row * v, {v});
@@ -127,7 +118,7 @@ float token_loss(const CrossEntropyArgs& args, std::int64_t row) {
 }  // namespace
 
 void cross_entropy(Parallel& parallel, const CrossEntropyArgs& args) {
-  check_shapes(args);
+  check_cross_entropy(args);
   parallel.for_each(args.logits_cv.dim(0), [&](std::int64_t row) {
     args.losses_c.as<float>()[row] = token_loss(args, row);
   });

@@ -1,8 +1,8 @@
 #include "kernels/cpu/update.hpp"
 
 #include "kernels/common/update_checks.hpp"
-#include "kernels/cpu/ieee_environment.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "strata/core/ieee_environment.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/update.cpp"

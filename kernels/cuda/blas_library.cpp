@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "kernels/cuda/blas_version.hpp"
-#include "kernels/cuda/shared_library.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/shared_library.hpp"
 
 namespace strata::cuda {
 namespace {
@@ -25,42 +25,36 @@ std::vector<std::string> toolkit_folders() {
   return folders;
 }
 
-template <class Function>
-void take(const SharedLibrary& library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(library.symbol(name));
-}
-
 void take_functions(const SharedLibrary& library, BlasLibrary& blas) {
-  take(library, "cublasLtCreate", blas.create);
-  take(library, "cublasLtDestroy", blas.destroy);
-  take(library, "cublasLtGetStatusString", blas.status_text);
-  take(library, "cublasLtMatrixLayoutCreate", blas.layout_create);
-  take(library, "cublasLtMatrixLayoutDestroy", blas.layout_destroy);
-  take(library, "cublasLtMatmulDescCreate", blas.operation_create);
-  take(library, "cublasLtMatmulDescDestroy", blas.operation_destroy);
-  take(library, "cublasLtMatmulDescSetAttribute", blas.operation_set);
-  take(library, "cublasLtMatmulPreferenceCreate", blas.preference_create);
-  take(library, "cublasLtMatmulPreferenceDestroy", blas.preference_destroy);
-  take(library, "cublasLtMatmulPreferenceSetAttribute", blas.preference_set);
-  take(library, "cublasLtMatmulAlgoGetHeuristic", blas.find_algorithms);
-  take(library, "cublasLtMatmul", blas.multiply);
+  library.find("cublasLtCreate", blas.create);
+  library.find("cublasLtDestroy", blas.destroy);
+  library.find("cublasLtGetStatusString", blas.status_text);
+  library.find("cublasLtMatrixLayoutCreate", blas.layout_create);
+  library.find("cublasLtMatrixLayoutDestroy", blas.layout_destroy);
+  library.find("cublasLtMatmulDescCreate", blas.operation_create);
+  library.find("cublasLtMatmulDescDestroy", blas.operation_destroy);
+  library.find("cublasLtMatmulDescSetAttribute", blas.operation_set);
+  library.find("cublasLtMatmulPreferenceCreate", blas.preference_create);
+  library.find("cublasLtMatmulPreferenceDestroy", blas.preference_destroy);
+  library.find("cublasLtMatmulPreferenceSetAttribute", blas.preference_set);
+  library.find("cublasLtMatmulAlgoGetHeuristic", blas.find_algorithms);
+  library.find("cublasLtMatmul", blas.multiply);
 }
 
 BlasLibrary load_blas_library() {
   const std::array names = {fmt::format("libcublasLt.so.{}", blas_major_preferred),
                             fmt::format("libcublasLt.so.{}", blas_major_oldest)};
   const SharedLibrary library(
-      names, toolkit_folders(),
-      "matrix products on a GPU are cuBLASLt's: install cuBLAS of CUDA 13 or "
-      "12.8, or name its folder in LD_LIBRARY_PATH");
+      "cuBLASLt, which multiplies matrices on a GPU,", names, toolkit_folders(),
+      "install cuBLAS of CUDA 13 or 12.8, or name its folder in LD_LIBRARY_PATH");
   BlasLibrary blas{};
   blas.path = library.path();
   decltype(&cublasLtGetVersion) version = nullptr;
-  take(library, "cublasLtGetVersion", version);
+  library.find("cublasLtGetVersion", version);
   blas.version = version();
   if (!is_usable_blas(blas.version))
-    throw Error(fmt::format("{} is cuBLASLt {}: 13, or 12 from 12.8 on, is needed", blas.path,
-                            blas_version_text(blas.version)));
+    throw ConfigError(fmt::format("{} is cuBLASLt {}: 13, or 12 from 12.8 on, is needed", blas.path,
+                                  blas_version_text(blas.version)));
   take_functions(library, blas);
   return blas;
 }

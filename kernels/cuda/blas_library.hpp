@@ -31,7 +31,8 @@ struct BlasLibrary {
   decltype(&cublasLtMatmul) multiply;
 };
 
-// Throws Error when there is no such library, or another version's. Thread contract: any thread.
+// Throws ConfigError when there is no such library, or another version's. Thread contract: any
+// thread.
 const BlasLibrary& blas_library();
 
 }  // namespace strata::cuda

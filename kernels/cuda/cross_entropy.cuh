@@ -3,6 +3,7 @@
 // for their largest and the sum of exponentials, once for the gradient. Gradients may be written
 // over f32 logits.
 
+#include "kernels/common/cross_entropy_checks.hpp"
 #include "kernels/cuda/floats.cuh"
 #include "kernels/cuda/reductions.cuh"
 #include "strata/kernels/kernels.hpp"
@@ -115,16 +116,6 @@ cross_entropy_kernel(CrossEntropy<T> args) {
 
 inline LaunchShape cross_entropy_shape(std::int64_t c) {
   return {c, 1, softmax_threads, 2 * softmax_warps * std::int64_t{sizeof(double)}};
-}
-
-inline void check_cross_entropy(const CrossEntropyArgs& args) {
-  const std::int64_t c = args.logits_cv.dim(0);
-  ensure(args.logits_cv.dtype == DType::f32 && args.logits_cv.dim(1) > 0);
-  ensure(args.labels_c.dtype == DType::i32 && args.labels_c.count() == c);
-  ensure(args.losses_c.dtype == DType::f32 && args.losses_c.count() == c);
-  if (args.dlogits_cv.empty()) return;
-  ensure(args.dlogits_cv.count() == args.logits_cv.count());
-  ensure(args.dlogits_cv.data != args.logits_cv.data || args.dlogits_cv.dtype == DType::f32);
 }
 
 template <class Launcher>

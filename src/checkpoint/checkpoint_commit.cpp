@@ -36,11 +36,13 @@ CheckpointCommit::CheckpointCommit(IoEngine& engine, const std::string& director
       directory_(directory),
       manifest_(std::move(manifest)) {}
 
-void CheckpointCommit::run() {
+std::uint64_t CheckpointCommit::run() {
   check_pieces();
   read_back();
-  write_manifest();
+  std::uint64_t bytes = write_manifest();
+  for (const StateVector& vector : manifest_.vectors) bytes += vector_file_bytes(vector);
   publish();
+  return bytes;
 }
 
 std::string CheckpointCommit::path(FolderState state) const {
@@ -65,7 +67,8 @@ void CheckpointCommit::read_back() const {
               [&](const PieceOutcome& outcome) { need_as_written(reader, outcome); });
 }
 
-void CheckpointCommit::write_manifest() {
+// Returns its bytes.
+std::uint64_t CheckpointCommit::write_manifest() {
   const std::string file = path(FolderState::partial) + "/" + std::string(checkpoint_manifest_name);
   const std::string text = checkpoint_json(manifest_);
   if (text.size() > checkpoint_json_bytes_max)
@@ -75,6 +78,7 @@ void CheckpointCommit::write_manifest() {
   parse_checkpoint_json(text, file);
   files_.write_file(file, std::as_bytes(std::span(text)));
   read_back_manifest(file, text);
+  return text.size();
 }
 
 void CheckpointCommit::read_back_manifest(const std::string& path, const std::string& text) const {

@@ -16,15 +16,15 @@ class CheckpointCommit {
   // `manifest`: its pieces sorted.
   CheckpointCommit(IoEngine& engine, const std::string& directory, CheckpointManifest manifest);
 
-  // Checks the pieces, reads the files back, writes checkpoint.json and renames. Throws; then there
-  // is a partial folder still, and what stood before stands.
-  void run();
+  // Checks the pieces, reads the files back, writes checkpoint.json and renames. Returns the bytes
+  // of all files. Throws; then there is a partial folder still, and what stood before stands.
+  std::uint64_t run();
 
  private:
   std::string path(FolderState state) const;
   void check_pieces() const;
   void read_back() const;
-  void write_manifest();
+  std::uint64_t write_manifest();
   void read_back_manifest(const std::string& path, const std::string& text) const;
   void publish();
   void put_aside();

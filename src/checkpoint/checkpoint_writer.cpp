@@ -61,6 +61,11 @@ void check_space(const FileSystem& files, const std::string& directory,
                     ENOSPC);
 }
 
+// Who asked for it learns from finish() what has failed.
+void drop(IoCompletion& completion) {
+  completion.complete({0, ECANCELED, "a piece of a checkpoint that has failed was not written"});
+}
+
 // What others put there (Hugging Face's folders have the same names) is not ours to replace.
 void check_place(const FileSystem& files, const std::string& whole) {
   if (!files.exists(whole) || is_checkpoint_folder(files, whole)) return;
@@ -90,8 +95,9 @@ class FolderWriter final : public CheckpointWriter {
   std::uint64_t alignment() const override { return checkpoint_alignment; }
   void write(int vector, std::int64_t first, std::int64_t count, std::span<std::byte> memory,
              IoCompletion& completion) override;
+  bool has_failed() const override { return writes_.has_failed() || read_back_->has_failed(); }
   std::vector<StatePiece> finish() override;
-  void commit(const std::vector<StatePiece>& all, const RunNote& note) override;
+  std::uint64_t commit(const std::vector<StatePiece>& all, const RunNote& note) override;
 
  private:
   FileSystem& disk() { return engine_.file_system(); }
@@ -170,6 +176,7 @@ void FolderWriter::close_files() {
 void FolderWriter::write(int vector, std::int64_t first, std::int64_t count,
                          std::span<std::byte> memory, IoCompletion& completion) {
   ensure(!is_finished_ && vector >= 0 && static_cast<std::size_t>(vector) < vectors_.size());
+  if (has_failed()) return drop(completion);
   const StateVector& facts = vectors_[static_cast<std::size_t>(vector)];
   const PieceExtent extent = extent_of(facts, first, count);
   const std::uint64_t bytes = extent.end - extent.begin;
@@ -197,6 +204,7 @@ std::vector<StatePiece> FolderWriter::finish() {
     const IoResult result = writes_.wait();
     is_finished_ = true;
     if (!result.ok()) throw SystemError(result.message, result.error_number);
+    read_back_->check();
     sync_written_files();
     read_back_->finish();
     read_back_.reset();
@@ -213,16 +221,17 @@ void FolderWriter::sync_written_files() {
   sync_files(engine_, files);
 }
 
-void FolderWriter::commit(const std::vector<StatePiece>& all, const RunNote& note) {
+std::uint64_t FolderWriter::commit(const std::vector<StatePiece>& all, const RunNote& note) {
   ensure(creates_ && is_finished_ && !is_committed_ && note.step == site_.step);
-  or_not_saved(site_, [&] {
+  return or_not_saved(site_, [&] {
     CheckpointCommit commit(engine_, site_.directory,
                             {.strata_version = STRATA_VERSION,
                              .note = note,
                              .vectors = vectors_,
                              .pieces = sorted_pieces(all)});
-    commit.run();
+    const std::uint64_t bytes = commit.run();
     is_committed_ = true;
+    return bytes;
   });
 }
 

@@ -11,6 +11,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/plain_file.hpp"
+#include "verified_file.hpp"
 
 namespace strata {
 namespace {
@@ -51,16 +52,16 @@ std::vector<fs::path> files_to_copy(const fs::path& base) {
 
 void copy_bytes(const fs::path& from, const fs::path& to) {
   const PlainFile source = PlainFile::open(from);
-  PlainFile target = PlainFile::create(to);
+  VerifiedFile target(to);
   std::vector<std::byte> buffer(std::min<std::uint64_t>(source.size(), 1 * MiB));
   const std::uint64_t size = source.size();
   for (std::uint64_t offset = 0; offset < size; offset += buffer.size()) {
     const auto piece =
         std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), size - offset));
     source.read(offset, piece);
-    target.write(offset, piece);
+    target.write(offset, piece, "the copy of " + from.string());
   }
-  target.sync_and_close();
+  target.finish();
 }
 
 // The base's own text unless it names another dtype.
@@ -109,11 +110,15 @@ void export_hf_folder(const fs::path& base, const fs::path& target,
                       const ExportOptions& options) {
   const ExportPlan plan(base, tensors, options);
   StagedFolder folder(target, plan.bytes);
-  write_text_file(folder.path() / "config.json", plan.config);
+  write_verified_text(folder.path() / "config.json", plan.config);
   for (const fs::path& file : plan.copied) copy_bytes(file, folder.path() / file.filename());
-  if (!options.card.empty()) write_text_file(folder.path() / "README.md", options.card);
+  if (!options.card.empty()) write_verified_text(folder.path() / "README.md", options.card);
   write_shards(folder.path(), tensors, options.dtype, options.shard_bytes, source);
   folder.commit();
+}
+
+std::vector<fs::path> clear_dead_exports(const fs::path& target) {
+  return clear_dead_staging(target);
 }
 
 std::vector<std::string> clear_unfinished_exports(
@@ -124,7 +129,8 @@ std::vector<std::string> clear_unfinished_exports(
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
     const std::string target = staged_target(name);
-    if (!target.empty() && is_ours(target)) cleared.push_back(name);
+    if (!target.empty() && is_ours(target) && !is_being_staged(entry.path()))
+      cleared.push_back(name);
   }
   std::ranges::sort(cleared);
   for (const std::string& name : cleared) std::filesystem::remove_all(directory / name);

@@ -34,6 +34,11 @@ void PieceWrites::start(IoRequest request, const StatePiece& piece, ReadBack* re
   engine_.submit({&request, 1});
 }
 
+bool PieceWrites::has_failed() const {
+  const std::lock_guard lock(mutex_);
+  return !failure_.ok();
+}
+
 IoResult PieceWrites::wait() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return num_under_way_ == 0; });

@@ -2,7 +2,7 @@
 // The PieceWrites of one writer are its transfers under way: each tells its caller how it ended,
 // and the first failure is kept. Pieces that arrived go on to be read back, where that is asked.
 //
-// Thread contract: start() from any thread; the rest from one.
+// Thread contract: start() and has_failed() from any thread; the rest from one.
 
 #include <condition_variable>
 #include <mutex>
@@ -22,6 +22,7 @@ class PieceWrites {
   // `request` carries the caller's completion. `read_back`, if any, gets `piece` when it is
   // written, and outlives the transfer.
   void start(IoRequest request, const StatePiece& piece, ReadBack* read_back);
+  bool has_failed() const;
   // Until none is under way; then the first failure, or a good result.
   IoResult wait();
 
@@ -30,7 +31,7 @@ class PieceWrites {
   void ended(const IoResult& result);
 
   IoEngine& engine_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable idle_;
   // Guarded by mutex_.
   int num_under_way_ = 0;

@@ -35,9 +35,13 @@ void ReadBack::written(std::list<StatePiece>& piece) noexcept {
   changed_.notify_one();
 }
 
+void ReadBack::check() const {
+  if (has_failed_) std::rethrow_exception(failure_);
+}
+
 void ReadBack::finish() {
   end(false);
-  if (failure_) std::rethrow_exception(failure_);
+  check();
 }
 
 void ReadBack::end(bool gives_up) {
@@ -56,6 +60,7 @@ void ReadBack::work() {
   } catch (const GivenUp&) {
   } catch (...) {
     failure_ = std::current_exception();
+    has_failed_ = true;
   }
 }
 

@@ -4,8 +4,9 @@
 // one is written it asks for little of the drive: somebody waits for the writes' memory.
 //
 // Thread contract: written() from any thread, also from an engine's: it is short and does not
-// throw; the rest from one.
+// throw; has_failed() from any; the rest from one.
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <list>
@@ -32,6 +33,10 @@ class ReadBack {
 
   // A list of one, made beforehand: nothing is allocated here.
   void written(std::list<StatePiece>& piece) noexcept;
+  // A piece did not come back as it was written: nothing more is read.
+  bool has_failed() const { return has_failed_; }
+  // Throws that failure.
+  void check() const;
   // Until all that were written() are compared; none comes afterwards. Throws the first failure.
   void finish();
 
@@ -55,7 +60,9 @@ class ReadBack {
   std::list<StatePiece> written_;  // and not yet taken
   bool is_last_ = false;           // no more will be written
   bool gives_up_ = false;          // nobody wants to know
-  std::exception_ptr failure_;
+
+  std::exception_ptr failure_;  // constant once it has failed
+  std::atomic<bool> has_failed_ = false;
 
   std::thread thread_;
 };

@@ -4,11 +4,12 @@
 #include <set>
 #include <system_error>
 
+#include "display.hpp"
 #include "safetensors_dtype.hpp"
 #include "safetensors_header.hpp"
 #include "strata/checkpoint/safetensors.hpp"
 #include "strata/core/error.hpp"
-#include "strata/core/plain_file.hpp"
+#include "verified_file.hpp"
 
 namespace strata {
 namespace {
@@ -56,15 +57,14 @@ std::string header_text(const std::vector<TensorEntry>& entries,
 }  // namespace
 
 struct SafetensorsWriter::File {
-  File(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors)
-      : file(PlainFile::create(path)) {
+  File(const std::filesystem::path& path, const std::vector<TensorToWrite>& tensors) : file(path) {
     for (const TensorToWrite& tensor : tensors) entries.push_back(entry_of(tensor));
     const std::string text = header_text(entries, place(entries));
     const std::uint64_t length = text.size();
     data_offset = sizeof(length) + length;
     try {
-      file.write(0, std::as_bytes(std::span(&length, 1)));
-      file.write(sizeof(length), std::as_bytes(std::span(text)));
+      file.write(0, std::as_bytes(std::span(&length, 1)), "the header's length");
+      file.write(sizeof(length), std::as_bytes(std::span(text)), "the header");
     } catch (...) {
       remove();
       throw;
@@ -85,7 +85,7 @@ struct SafetensorsWriter::File {
     std::filesystem::remove(file.path(), ignored);
   }
 
-  PlainFile file;
+  VerifiedFile file;
   std::vector<TensorEntry> entries;  // in declared order
   std::uint64_t data_offset = 0;
   std::size_t current = 0;
@@ -108,8 +108,9 @@ void SafetensorsWriter::append(std::span<const std::byte> bytes) {
     const std::uint64_t wanted = file_->wanted();
     ensure(wanted > 0);
     const auto piece = bytes.first(std::min<std::uint64_t>(wanted, bytes.size()));
-    file_->file.write(file_->data_offset + file_->entries[file_->current].begin + file_->filled,
-                      piece);
+    const TensorEntry& entry = file_->entries[file_->current];
+    file_->file.write(file_->data_offset + entry.begin + file_->filled, piece,
+                      "tensor " + quote_name(entry.name));
     file_->filled += piece.size();
     bytes = bytes.subspan(piece.size());
   }
@@ -117,7 +118,7 @@ void SafetensorsWriter::append(std::span<const std::byte> bytes) {
 
 void SafetensorsWriter::finish() {
   ensure(file_->wanted() == 0);
-  file_->file.sync_and_close();
+  file_->file.finish();
   file_->finished = true;
 }
 

@@ -7,7 +7,7 @@
 
 #include "strata/checkpoint/llama_tensors.hpp"
 #include "strata/core/error.hpp"
-#include "strata/core/plain_file.hpp"
+#include "verified_file.hpp"
 
 namespace strata {
 namespace {
@@ -100,7 +100,7 @@ void write_shards(const std::filesystem::path& folder, std::span<const ExpectedT
                 dtype, source, buffer);
   }
   if (shards.size() == 1) return;
-  write_text_file(folder / "model.safetensors.index.json", index_text(tensors, shards, dtype));
+  write_verified_text(folder / "model.safetensors.index.json", index_text(tensors, shards, dtype));
 }
 
 }  // namespace strata

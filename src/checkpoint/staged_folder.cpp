@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view staged_infix = ".tmp-";
+constexpr const char* lock_name = ".strata-unfinished";
 
 fs::path clean(const fs::path& target) {
   const fs::path absolute = fs::absolute(target).lexically_normal();
@@ -41,17 +42,41 @@ void check_space(const fs::path& parent, std::uint64_t bytes) {
       ENOSPC);
 }
 
-// A folder left behind by a killed process with this id is somebody's to look at, so it is stepped
-// over.
-fs::path make_temporary(const fs::path& target) {
-  constexpr int attempts_max = 100;
-  const std::string base = fmt::format("{}{}{}", target.string(), staged_infix, ::getpid());
-  for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    const std::string path = attempt == 0 ? base : fmt::format("{}.{}", base, attempt);
-    if (::mkdir(path.c_str(), 0777) == 0) return path;
-    if (errno != EEXIST) throw SystemError("create directory", path, errno);
+// Whether a name beside `target` is one of its own, or of where its contents go when that is taken
+// meanwhile: "export-2".
+bool is_staged_for(const fs::path& target, const std::string& name) {
+  const std::string own = target.filename().string(), of = staged_target(name);
+  if (!of.starts_with(own)) return false;
+  const std::string rest = of.substr(own.size());
+  return rest.empty() || (rest.size() > 1 && rest[0] == '-' &&
+                          rest.find_first_not_of("0123456789", 1) == std::string::npos);
+}
+
+// Sorted; none where they cannot be listed.
+std::vector<std::string> names_in(const fs::path& folder) {
+  try {
+    return posix_file_system().list(folder);
+  } catch (const SystemError&) {
+    return {};
   }
-  throw SystemError("create directory", base, EEXIST);
+}
+
+// Null: a live process has it. Throws SystemError where there is none.
+std::unique_ptr<FileLock> lock_of(const fs::path& folder) {
+  if (!fs::is_directory(fs::symlink_status(folder)) ||
+      !fs::is_regular_file(fs::symlink_status(folder / lock_name)))
+    throw SystemError("look for", (folder / lock_name).string(), ENOENT);
+  return posix_file_system().try_lock(folder / lock_name);
+}
+
+// Not where a link may lead, nor what has nothing to hold: whose that is cannot be told.
+bool try_remove_dead(const fs::path& folder) {
+  try {
+    const auto lock = lock_of(folder);
+    return lock != nullptr && fs::remove_all(folder) > 0;
+  } catch (const std::exception&) {
+    return false;  // Somebody else's, or gone meanwhile.
+  }
 }
 
 // Not rename(2) alone: that would replace an empty folder made meanwhile.
@@ -86,12 +111,56 @@ void check_staging(const fs::path& target, std::uint64_t bytes) {
   const fs::path parent = clean(target).parent_path();
   fs::create_directories(parent, error);
   if (error) throw SystemError("create directory", parent.string(), error.value());
+  check(::access(parent.c_str(), W_OK | X_OK), "write to directory", parent.string());
   check_space(parent, bytes);
 }
 
+bool is_being_staged(const fs::path& folder) {
+  try {
+    return lock_of(folder) == nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+std::vector<fs::path> clear_dead_staging(const fs::path& target) {
+  const fs::path whole = clean(target), parent = whole.parent_path();
+  std::vector<fs::path> cleared;
+  for (const std::string& name : names_in(parent))
+    if (is_staged_for(whole, name) && try_remove_dead(parent / name))
+      cleared.push_back(parent / name);
+  return cleared;
+}
+
 StagedFolder::StagedFolder(const fs::path& target, std::uint64_t bytes) : target_(clean(target)) {
+  clear_dead_staging(target_);
   check_staging(target_, bytes);
-  path_ = make_temporary(target_);
+  make();
+}
+
+// A folder left behind by a killed process with this id is somebody's to look at, so it is stepped
+// over.
+void StagedFolder::make() {
+  constexpr int attempts_max = 100;
+  const std::string base = fmt::format("{}{}{}", target_.string(), staged_infix, ::getpid());
+  for (int attempt = 0; attempt < attempts_max; ++attempt)
+    if (try_make(attempt == 0 ? base : fmt::format("{}.{}", base, attempt))) return;
+  throw SystemError("create directory", base, EEXIST);
+}
+
+// False: the name is taken, or somebody took the folder for a dead one before it was locked.
+bool StagedFolder::try_make(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    if (errno == EEXIST) return false;
+    throw SystemError("create directory", path.string(), errno);
+  }
+  path_ = path;
+  try {
+    lock_ = posix_file_system().try_lock(path / lock_name);
+  } catch (const SystemError& error) {
+    return error.error_number() != ENOENT;  // Without: nobody will take it away.
+  }
+  return lock_ != nullptr;
 }
 
 StagedFolder::~StagedFolder() {
@@ -103,6 +172,8 @@ void StagedFolder::commit() {
   sync_directory(path_);
   rename_to_new(path_, target_);
   committed_ = true;
+  std::error_code ignored;
+  fs::remove(target_ / lock_name, ignored);
   sync_directory(target_.parent_path());
 }
 

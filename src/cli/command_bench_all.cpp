@@ -124,7 +124,7 @@ void add_options(CLI::App& command, Options& o) {
       ->capture_default_str();
   command.add_option("--size", o.size, "Size of the arrays of memory's passes, and of copies")
       ->capture_default_str();
-  command.add_option("--nvme-size", o.nvme_size, "Size of a file; two per drive")
+  command.add_option("--nvme-size", o.nvme_size, "Size of a file; up to three per drive")
       ->capture_default_str();
   command.add_option("--nvme-duration", bench.nvme_seconds, "Seconds of each sample of a drive")
       ->capture_default_str();

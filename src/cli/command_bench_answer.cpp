@@ -33,6 +33,7 @@ constexpr std::array assumed_ratings = {
 // Bytes per second; 0: not measured.
 struct Rates {
   double read = 0, write = 0, mixed = 0;
+  double new_files = 0;  // written into files that were not there
 };
 
 Rates rates_of(const NvmeReport& report, std::string_view target) {
@@ -43,6 +44,7 @@ Rates rates_of(const NvmeReport& report, std::string_view target) {
                    : result.pattern == NvmePattern::write ? rates.write
                                                           : rates.mixed;
     rate = result.bytes_per_s.median();
+    if (result.new_file_bytes_per_s) rates.new_files = result.new_file_bytes_per_s->median();
   }
   return rates;
 }
@@ -97,9 +99,13 @@ const SustainedResult* knee_of_all(const NvmeReport& report) {
 std::string rates_line(const NvmeReport& report) {
   const Rates rates = rates_of(report, whole_target(report));
   const auto shown = [](double rate) { return rate > 0 ? three_digits(rate / gb) : "-"; };
-  return fmt::format("NVMe     read {}, write {}, mixed {} GB/s{}\n", shown(rates.read),
-                     shown(rates.write), shown(rates.mixed),
-                     has_all(report) ? ", all drives together" : "");
+  std::string text = fmt::format("NVMe     read {}, write {}, mixed {} GB/s{}\n", shown(rates.read),
+                                 shown(rates.write), shown(rates.mixed),
+                                 has_all(report) ? ", all drives together" : "");
+  if (rates.new_files > 0)
+    text += fmt::format("         {} GB/s into new files, as checkpoints are, until durable\n",
+                        shown(rates.new_files));
+  return text;
 }
 
 // Such paths share one drive's bandwidth: a second one gains nothing.

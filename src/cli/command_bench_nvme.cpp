@@ -151,7 +151,9 @@ int bench_nvme_command(const Options& options) {
 void add_what_to_measure(CLI::App& command, Options& o) {
   command.add_option("--path", o.paths, "Directory on a drive to be measured; once per drive")
       ->allow_extra_args(false);
-  command.add_option("--size", o.size, "Size of a file; two per drive when mixed is measured")
+  command
+      .add_option("--size", o.size,
+                  "Size of a file; up to three per drive: read, written over, and a new one")
       ->capture_default_str();
   command.add_option("--block", o.block, "Bytes per request; default: what the sweep finds best");
   command.add_option("--depth", o.depth, "Blocks in flight per drive; default: as the sweep finds");

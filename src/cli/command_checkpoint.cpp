@@ -21,11 +21,24 @@ struct CheckpointCommand {
 
 std::unique_ptr<IoEngine> make_reading_engine() { return make_io_engine("auto", {}); }
 
+void refuse_output_dir(FileSystem& files, const std::string& path) {
+  if (!files.is_directory(path)) return;
+  const auto entries = list_checkpoints(files, path);
+  if (!entries.empty())
+    throw ConfigError(
+        fmt::format("{} is the output folder of a run: name one of its checkpoints, "
+                    "the newest is {}",
+                    path, entries.back().path));
+}
+
 // A checkpoint, or the state that a run with offload.versioned left to its output folder.
 std::unique_ptr<CheckpointReader> open_state(IoEngine& engine, const std::string& path) {
   const FileSystem& files = engine.file_system();
   const auto durable = find_durable_point(files, read_state_record(files, path), alone());
-  if (!durable) return CheckpointReader::open(engine, path);
+  if (!durable) {
+    refuse_output_dir(engine.file_system(), path);
+    return CheckpointReader::open(engine, path);
+  }
   check_unused(durable->stores);
   return open_durable_state(engine, *durable);
 }
@@ -80,7 +93,7 @@ int verify(const CheckpointCommand& command) {
   return 0;
 }
 
-DType export_dtype(const std::string& name) { return name == "fp32" ? DType::f32 : DType::bf16; }
+DType export_dtype(const std::string& name) { return name == "bf16" ? DType::bf16 : DType::f32; }
 
 int export_weights(const CheckpointCommand& command) {
   const auto engine = make_reading_engine();
@@ -133,7 +146,7 @@ void add_checkpoint(CLI::App& app, Action& action) {
   exporting->add_option("--model", options->base,
                         "Folder with config and tokenizer; default: the run's model_name_or_path");
   exporting->add_option("--dtype", options->dtype)
-      ->check(CLI::IsMember({"bf16", "fp32"}))
+      ->check(CLI::IsMember({"bf16", "fp32", "f32"}))
       ->capture_default_str();
   CLI::App* comparing =
       add(*command, "diff", "What differs between two checkpoints; exit status 1 if anything does",

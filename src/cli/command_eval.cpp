@@ -19,6 +19,9 @@ void print_evaluation(const Evaluation& result) {
 
 int evaluate(Job& job, const RunConfig& config) {
   held_out_batches(config);  // What it refuses, before anything is planned.
+  if (job.leads())
+    for (const std::string& warning : data_warnings(config, Purpose::evaluate))
+      fmt::print(stderr, "warning: {}\n", warning);
   const std::unique_ptr<DriveOwner> drives = own_drives(config, Purpose::evaluate, job);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);
@@ -29,6 +32,9 @@ int evaluate(Job& job, const RunConfig& config) {
                 Session session(config, std::move(planned), options);
                 const Evaluation result = session.evaluate(*held_out_batches(config, rank));
                 if (rank == 0) print_evaluation(result);
+                if (!std::isfinite(result.loss))
+                  throw Error("the loss is not finite: look at the weights of " +
+                              config.model_name_or_path.string());
               });
   return 0;
 }

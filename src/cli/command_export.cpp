@@ -19,7 +19,7 @@ struct Options {
 DType parse_weight_dtype(const std::string& name) {
   if (name == "bf16") return DType::bf16;
   if (name == "f32" || name == "fp32") return DType::f32;
-  throw ConfigError(fmt::format("--dtype {}: bf16 or f32", name));
+  throw ConfigError(fmt::format("--dtype {}: bf16 or fp32", name));
 }
 
 int export_folder(const Options& options) {
@@ -55,7 +55,7 @@ void add_export(CLI::App& app, Action& action) {
       ->required()
       ->check(CLI::ExistingDirectory);
   command->add_option("--output", options->output, "Folder to write; must not exist")->required();
-  command->add_option("--dtype", options->dtype, "bf16 or f32")->capture_default_str();
+  command->add_option("--dtype", options->dtype, "bf16 or fp32")->capture_default_str();
   command->add_option("--shard-size", options->shard_size, "Most bytes per file")
       ->capture_default_str();
   command->callback([&action, options] { action = [options] { return export_folder(*options); }; });

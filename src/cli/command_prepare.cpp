@@ -48,6 +48,9 @@ int prepare(const Options& o) {
   for (const std::string& warning :
        warnings(report_on(source.documents, o.cutoff_len), o.cutoff_len))
     fmt::print(stderr, "warning: {}\n", warning);
+  if (source.documents.empty())
+    throw ConfigError("no document was found in " + o.inputs.front() +
+                      (o.inputs.size() > 1 ? " and the other inputs" : ""));
   const CorpusSplit split = split_corpus(std::move(source.documents), o.split_fraction, o.seed);
   std::error_code failed;
   std::filesystem::create_directories(o.output, failed);

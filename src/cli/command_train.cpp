@@ -73,9 +73,15 @@ std::int64_t step_tokens(const RunConfig& config) {
 
 void print_outcome(const TrainOutcome& outcome) {
   if (outcome.steps == 0) return fmt::print("\nstopped before the first step: nothing to export\n");
+  const std::int64_t ran = outcome.steps - outcome.first_step;
+  if (ran == 0)
+    return fmt::print("\nnothing was trained: the state stood at step {} already\n", outcome.steps);
   const bool ended_early = outcome.stopped || !outcome.failure.empty();
-  fmt::print("\n{} {} steps in {}, loss {:.4f} -> {:.4f}\n",
-             ended_early ? "stopped after" : "trained", outcome.steps,
+  const std::string of_all =
+      outcome.first_step == 0 ? ""
+                              : fmt::format(", {} to {},", outcome.first_step + 1, outcome.steps);
+  fmt::print("\n{} {} steps{} in {}, loss {:.4f} -> {:.4f}\n",
+             ended_early ? "stopped after" : "trained", ran, of_all,
              format_duration(outcome.seconds), outcome.loss_first, outcome.loss_last);
   if (outcome.skipped_steps > 0)
     fmt::print("{} steps were skipped: their gradients were not finite\n", outcome.skipped_steps);
@@ -202,7 +208,7 @@ class RankOfRun {
     if (signal_.number() == 0) return;
     const double took = seconds(now_ns() - signal_.received_ns());
     progress.event(
-        "stop", fmt::format("{} after the signal{}", format_seconds(took),
+        "stop", fmt::format("stopped {} after the signal{}", format_seconds(took),
                             config_.grace_period == 0 ? ""
                                                       : fmt::format(", with grace_period: {:.6g}",
                                                                     config_.grace_period)));
@@ -265,9 +271,22 @@ bool saves_surely(const RunConfig& config) {
          (config.save_strategy == SaveStrategy::steps && !is_short);
 }
 
-void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run) {
+// The same on all processes: the stores of all ranks are taken over, or none.
+std::string why_not_in_place(Job& job, const FileSystem& files, const std::vector<PlannedRun>& runs,
+                             const ResumePoint& resume) {
+  std::string own;
+  for (const PlannedRun& run : runs)
+    if (own.empty()) own = why_not_in_place(files, run, resume);
+  for (const std::string& why : job.exchange(own))
+    if (!why.empty()) return why;
+  return "";
+}
+
+void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run,
+                 const std::string& why_not_in_place) {
   const std::vector<DiskDemand> demands = disk_demands(
-      config, run, {job.num_host_ranks(), saves_surely(config), export_target(config)});
+      config, run,
+      {job.num_host_ranks(), saves_surely(config), export_target(config), why_not_in_place});
   check_disk_space(demands);
   const std::string warning = retention_warning(config, demands);
   if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
@@ -276,6 +295,8 @@ void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run)
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
   if (!job.leads()) return;
   warn_of_missing_tokenizer(config);
+  for (const std::string& warning : data_warnings(config, Purpose::train))
+    fmt::print(stderr, "warning: {}\n", warning);
   write_resolved_config(config);
   if (job.world() > 1)
     fmt::print("ranks    {}, ZeRO stage {}\n", job.describe(), config.zero_stage);
@@ -285,8 +306,7 @@ void print_run(const RunConfig& config, const Job& job, const std::vector<Planne
   std::fflush(stdout);
 }
 
-// Of the weights at the end, of checkpoints of weights alone, and of the config. Elsewhere than in
-// the run's own folder an export that is not done may be somebody else's.
+// Of the weights at the end, of checkpoints of weights alone, and of the config.
 std::vector<std::string> clear_exports(const RunConfig& config) {
   const std::string name = export_target(config).filename().string();
   return clear_unfinished_exports(config.output_dir, [&](const std::string& target) {
@@ -304,6 +324,9 @@ std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
   for (const std::string& name : clear_exports(config))
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
+  // Elsewhere what is not done may be somebody's who lives.
+  for (const std::filesystem::path& path : clear_dead_exports(export_target(config)))
+    fmt::print("cleared  {}, which a run that ended left unfinished\n", path.string());
   return owner;
 }
 
@@ -317,7 +340,10 @@ std::string describe_resume(const ResumePoint& resume) {
 void tell_resume(const RunConfig& config, const ResumePoint& resume, bool leads) {
   if (!leads) return;
   if (resume.note() != nullptr)
-    fmt::print("resume   {}, after step {}\n", resume.describe(), resume.note()->step);
+    fmt::print("resume   {}, after step {}{}\n", resume.describe(), resume.note()->step,
+               resume.moved_from.empty()
+                   ? ""
+                   : fmt::format("; this output_dir was {} then", resume.moved_from));
   else if (!config.resume_from_checkpoint.empty())
     fmt::print("resume   no checkpoint in {}: from the beginning\n", config.output_dir.string());
 }
@@ -346,7 +372,8 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   shared.point = &resume;
   std::vector<PlannedRun> runs =
       plan_ranks(config, Purpose::train, job, choose_and_tell_devices(config, job));
-  if (job.leads()) check_disks(config, job, runs.front());
+  const std::string why = why_not_in_place(job, engine.file_system(), runs, resume);
+  if (job.leads()) check_disks(config, job, runs.front(), why);
   print_run(config, job, runs);
   tell_resume(config, resume, job.leads());
   const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;

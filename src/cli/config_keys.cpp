@@ -186,8 +186,14 @@ std::vector<ConfigKey> data_keys() {
       choice<std::optional<DType>>("export_dtype", at(&C::export_dtype), export_dtypes,
                                    "Elements of the export; null: the working weights as they "
                                    "are. fp32: the master weights."),
-      paths("dataset", at(&C::dataset), "Token shards to train on, made by `strata prepare`."),
+      paths("dataset", at(&C::dataset),
+            "Token shards to train on, made by `strata prepare` or, with the model's own "
+            "tokenizer, by "
+            "`scripts/prepare.py`."),
       paths("eval_dataset", at(&C::eval_dataset), "Held-out token shards."),
+      boolean("allow_other_tokenizer", at(&C::allow_other_tokenizer),
+              "Train and evaluate on shards that were not made with the model's `tokenizer.json`, "
+              "such as the bytes of `strata prepare`; false: they are refused."),
       integer("cutoff_len", at(&C::cutoff_len), {.low = 2, .high = 1 << 24}, "Tokens per row."),
       choice<RowLayout>("packing", at(&C::layout), layouts,
                         "How documents fill rows: one stream cut into rows, whole documents packed "

@@ -45,6 +45,8 @@ void visit_drive(Fields& fields, Drive& drive) {
   fields.value("read_bytes_per_s", drive.read_bytes_per_s, Quantity::bytes_per_s);
   fields.value("write_bytes_per_s", drive.write_bytes_per_s, Quantity::bytes_per_s);
   fields.value("mixed_bytes_per_s", drive.mixed_bytes_per_s, Quantity::bytes_per_s, Need::optional);
+  fields.value("new_file_bytes_per_s", drive.new_file_bytes_per_s, Quantity::bytes_per_s,
+               Need::optional);
   fields.value("endurance_bytes", drive.endurance_bytes, Quantity::bytes, Need::optional);
 }
 

@@ -1,12 +1,12 @@
 #include "comm/rank_sum.hpp"
 
 #include <algorithm>
-#include <cfenv>
 #include <limits>
 #include <type_traits>
 
 #include "comm/bulk_copy.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/ieee_environment.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "src/comm/rank_sum.cpp"
@@ -156,21 +156,6 @@ HWY_EXPORT(sum_bf16);
 HWY_EXPORT(sum_f32);
 HWY_EXPORT(sum_f64);
 
-// To nearest, denormals kept, while alive: a library of the caller's may have set another mode.
-class DefaultFloatMode {
- public:
-  DefaultFloatMode() {
-    std::fegetenv(&saved_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatMode() { std::fesetenv(&saved_); }
-  DefaultFloatMode(const DefaultFloatMode&) = delete;
-  DefaultFloatMode& operator=(const DefaultFloatMode&) = delete;
-
- private:
-  std::fenv_t saved_;
-};
-
 }  // namespace
 
 void sum_ranks(std::span<const std::byte* const> sources, DType dtype, std::int64_t count,
@@ -178,7 +163,7 @@ void sum_ranks(std::span<const std::byte* const> sources, DType dtype, std::int6
   ensure(dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16);
   if (sources.size() == 1)
     return bulk_copy(result, sources.front(), static_cast<std::size_t>(count * dtype_bytes(dtype)));
-  const DefaultFloatMode mode;
+  const IeeeEnvironment environment;
   if (dtype == DType::bf16) return HWY_DYNAMIC_DISPATCH(sum_bf16)(sources, result, count);
   if (dtype == DType::f64) return HWY_DYNAMIC_DISPATCH(sum_f64)(sources, result, count);
   HWY_DYNAMIC_DISPATCH(sum_f32)(sources, result, count);

@@ -21,6 +21,8 @@ namespace {
 
 using nlohmann::json;
 
+std::uint64_t hash_of(const std::string& text) { return XXH3_64bits(text.data(), text.size()); }
+
 std::string unknown_id(std::uint32_t id) { return fmt::format("<|id {}|>", id); }
 
 class ByteDetokenizer : public Detokenizer {
@@ -141,14 +143,17 @@ class BpeDetokenizer : public Detokenizer {
 
 }  // namespace
 
+std::uint64_t tokenizer_file_hash(const std::filesystem::path& file) {
+  return hash_of(read_text_file(file));
+}
+
 std::unique_ptr<Detokenizer> make_byte_detokenizer() { return std::make_unique<ByteDetokenizer>(); }
 
 std::unique_ptr<Detokenizer> load_detokenizer(const std::filesystem::path& path) {
   const auto file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
   const std::string text = read_text_file(file);
   try {
-    return std::make_unique<BpeDetokenizer>(json::parse(text),
-                                            XXH3_64bits(text.data(), text.size()), file.string());
+    return std::make_unique<BpeDetokenizer>(json::parse(text), hash_of(text), file.string());
   } catch (const json::exception& error) {
     throw FormatError(fmt::format("{}: is no tokenizer.json: {}", file.string(), error.what()));
   }

@@ -25,7 +25,11 @@ std::uint64_t count_trained(const TokenShard& shard, std::uint64_t begin, std::u
 
 std::string header_text(const TokenShard& shard) {
   const TokenShardInfo& info = shard.info();
-  const std::uint64_t trained = count_trained(shard, 0, info.num_tokens);
+  // Nothing comes before a document's first token that it could be learned from.
+  std::uint64_t trained = 0;
+  for (std::uint64_t document = 0; document < info.num_documents; ++document)
+    trained +=
+        count_trained(shard, shard.document_begin(document) + 1, shard.document_end(document));
   std::string text = fmt::format("{}: token shard, checksum verified\n", shard.path().string());
   const auto line = [&](std::string_view name, const std::string& value) {
     text += fmt::format("  {:<11} {}\n", name, value);

@@ -26,8 +26,8 @@ struct RigOptions {
 
 class BenchRig {
  public:
-  // The memory outlives the rig. Throws ConfigError where a file system refuses O_DIRECT, or when
-  // blocks are no multiple of what it asks for.
+  // Sites and memory outlive the rig. Throws ConfigError where a file system refuses O_DIRECT, or
+  // when blocks are no multiple of what it asks for.
   BenchRig(const RigOptions& options, std::span<const BenchSite> sites,
            std::span<std::byte> memory);
   ~BenchRig();
@@ -48,13 +48,27 @@ class BenchRig {
   Measured measure(std::span<const std::size_t> sites, NvmePattern pattern, BlocksAhead ahead,
                    double duration_s, const DriveLoad::Tick& tick);
 
+  struct NewFiles {
+    LoadSample written;
+    double sync_seconds = 0;  // until all of it was durable
+
+    double bytes_per_s() const { return written.bytes() / (written.seconds + sync_seconds); }
+  };
+  // The same blocks, each once, into files that were not there, their space reserved. They are
+  // gone when this returns or throws.
+  NewFiles write_new_files(std::span<const std::size_t> sites, double duration_s,
+                           const DriveLoad::Tick& tick);
+
  private:
   struct Files {
     FileId source, target;
   };
   FileId open(const std::string& path);
+  std::vector<LoadLane> lanes_of(std::span<const std::size_t> sites) const;
+  double sync_seconds(std::span<const LoadLane> lanes);
 
   const RigOptions options_;
+  const std::span<const BenchSite> sites_;
   const std::span<std::byte> memory_;
   std::unique_ptr<IoEngine> engine_;
   std::vector<Files> files_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -14,6 +15,13 @@ namespace {
 
 constexpr std::chrono::milliseconds tick_interval{100};
 constexpr std::uint64_t ahead_min = 16;  // blocks, where the memory holds them
+
+// Blocks of a lane until its files end.
+std::uint64_t num_blocks_max(const LoadLane& lane, const LoadShape& shape) {
+  if (shape.at_end == AtFileEnd::again) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t num_files = shape.pattern == NvmePattern::mixed ? 2 : 1;
+  return num_files * (lane.file_bytes / shape.block_bytes);
+}
 
 }  // namespace
 
@@ -33,8 +41,10 @@ struct DriveLoad::Lane {
   std::vector<std::unique_ptr<Block>> blocks;
   std::vector<Block*> idle;
   std::size_t wake_at = 1;  // this many idle blocks are worth handing over
-  std::uint64_t num_submitted = 0;
+  std::uint64_t num_submitted = 0, num_submitted_max = 0;
   std::uint64_t bytes = 0;
+
+  std::uint64_t num_left() const { return num_submitted_max - num_submitted; }
 };
 
 double LoadSample::bytes() const {
@@ -58,6 +68,7 @@ void DriveLoad::add_lane(const LoadLane& of) {
   depth_ = std::min(depth_, static_cast<int>(depth));
   auto lane = std::make_unique<Lane>();
   lane->of = of;
+  lane->num_submitted_max = num_blocks_max(of, shape_);
   lane->wake_at = std::max<std::size_t>(1, (num_ahead + 1) / 2);
   for (std::uint64_t at = 0; at < depth + num_ahead; ++at) {
     std::byte* memory = of.memory.data() + at * shape_.block_bytes;
@@ -91,7 +102,11 @@ void DriveLoad::keep_busy(double duration_s, const Tick& tick) {
     submit_idle();
     if (!wait_for_news()) return;
     tick(state());
-  } while (seconds(now_ns() - start_ns_) < duration_s);
+  } while (has_more() && seconds(now_ns() - start_ns_) < duration_s);
+}
+
+bool DriveLoad::has_more() const {
+  return std::ranges::any_of(lanes_, [](const auto& lane) { return lane->num_left() > 0; });
 }
 
 // Waits for a tick at most. False when a transfer has failed.
@@ -110,7 +125,7 @@ void DriveLoad::submit_idle() {
     for (bool more = true; more;) {
       more = false;
       for (const auto& lane : lanes_) {
-        if (lane->idle.empty()) continue;
+        if (lane->idle.empty() || lane->num_left() == 0) continue;
         requests_.push_back(next_request(*lane));
         more = true;
       }

@@ -1,6 +1,7 @@
 #pragma once
 // A DriveLoad keeps drives busy the way a run does: whole blocks, one after the other through a
-// file and over again, each in memory of its own, `depth` of them at the kernel per drive.
+// file and, if asked, over again, each in memory of its own, `depth` of them at the kernel per
+// drive.
 //
 // Thread contract: one thread calls; completions come on the engine's threads and only count, so
 // that new blocks are handed over by the caller's thread.
@@ -32,11 +33,17 @@ enum class BlocksAhead : std::uint8_t {
   queued,  // more wait at the engine, so that the drive never waits for us: rates
 };
 
+enum class AtFileEnd : std::uint8_t {
+  again,  // from the file's beginning
+  stop,   // no block twice, however often it runs: the load ends when every file has
+};
+
 struct LoadShape {
   NvmePattern pattern = NvmePattern::read;
   std::uint64_t block_bytes = 0;
   int depth = 1;  // less where the memory holds fewer blocks
   BlocksAhead ahead = BlocksAhead::queued;
+  AtFileEnd at_end = AtFileEnd::again;
 };
 
 // What has been done so far.
@@ -68,7 +75,8 @@ class DriveLoad {
   // Called about ten times a second from run()'s thread. What it throws ends the load, once
   // everything in flight has come back.
   using Tick = std::function<void(const LoadState&)>;
-  // Throws Error with the message of the first transfer that failed.
+  // Ends early where no block is left. Throws Error with the message of the first transfer that
+  // failed.
   LoadSample run(double duration_s, const Tick& tick);
 
  private:
@@ -78,6 +86,7 @@ class DriveLoad {
   void add_lane(const LoadLane& lane);
   void keep_busy(double duration_s, const Tick& tick);
   void submit_idle();
+  bool has_more() const;
   IoRequest next_request(Lane& lane);
   bool wait_for_news();
   void drain();

@@ -14,6 +14,7 @@
 #include "link_bench.hpp"
 #include "machine_bench_gpus.hpp"
 #include "machine_text.hpp"
+#include "nvme_report_parts.hpp"
 #include "pass_bench.hpp"
 #include "profile_rounding.hpp"
 #include "strata/core/bytes.hpp"
@@ -71,11 +72,15 @@ const PassResult& result_named(const PassReport& report, const std::string& pass
   return *found;
 }
 
-std::optional<double> drive_rate(const NvmeReport& report, NvmePattern pattern,
-                                 const std::string& path) {
-  for (const NvmeResult& result : report.results)
-    if (result.pattern == pattern && result.target == path) return result.bytes_per_s.median();
-  return std::nullopt;
+double drive_rate(const NvmeReport& report, NvmePattern pattern, const std::string& path) {
+  const NvmeResult* result = find_nvme_result(report.results, pattern, path);
+  return result == nullptr ? 0 : result->bytes_per_s.median();
+}
+
+double drive_new_file_rate(const NvmeReport& report, const std::string& path) {
+  const NvmeResult* result = find_nvme_result(report.results, NvmePattern::write, path);
+  const bool is_known = result != nullptr && result->new_file_bytes_per_s;
+  return is_known ? result->new_file_bytes_per_s->median() : 0;
 }
 
 class MachineBench {
@@ -181,14 +186,17 @@ class MachineBench {
     const std::string prefix = fmt::format("drives[{}].", machine_.drives.size());
     DriveProfile drive;
     drive.bytes = whole_megabytes(read_file_system(path).free_bytes);
-    drive.read_bytes_per_s = drive_rate(report, NvmePattern::read, path).value_or(0);
-    drive.write_bytes_per_s = drive_rate(report, NvmePattern::write, path).value_or(0);
-    drive.mixed_bytes_per_s = drive_rate(report, NvmePattern::mixed, path).value_or(0);
+    drive.read_bytes_per_s = drive_rate(report, NvmePattern::read, path);
+    drive.write_bytes_per_s = drive_rate(report, NvmePattern::write, path);
+    drive.new_file_bytes_per_s = drive_new_file_rate(report, path);
+    drive.mixed_bytes_per_s = drive_rate(report, NvmePattern::mixed, path);
     machine_.drives.push_back(drive);
     measured(prefix + "bytes", "free on " + path);
+    const std::string how = fmt::format("{} at {} x {}", path,
+                                        format_bytes(report.best_block_bytes), report.best_depth);
     for (const char* key : {"read_bytes_per_s", "write_bytes_per_s", "mixed_bytes_per_s"})
-      measured(prefix + key, fmt::format("{} at {} x {}", path,
-                                         format_bytes(report.best_block_bytes), report.best_depth));
+      measured(prefix + key, how);
+    measured(prefix + "new_file_bytes_per_s", how + ", into new files until they were durable");
   }
 
   void bench_host_memory() {

@@ -60,6 +60,15 @@ std::uint64_t num_files(const NvmeBenchOptions& options) {
          (mixed || asks_for(options, NvmePattern::write) ? 1u : 0u);
 }
 
+// Beside these, one that comes and goes.
+std::uint64_t num_new_files(const NvmeBenchOptions& options) {
+  return asks_for(options, NvmePattern::write) ? 1 : 0;
+}
+
+std::uint64_t site_bytes(const NvmeBenchOptions& options) {
+  return (num_files(options) + num_new_files(options)) * options.file_bytes;
+}
+
 double whole_file_s(const NvmeBenchOptions& options) {
   return static_cast<double>(options.file_bytes) / assumed_bytes_per_s;
 }
@@ -73,6 +82,8 @@ double planned_seconds(const BenchSession& session) {
   // Written, read back, and what was written over once more.
   const auto files = static_cast<double>(num_files(options) * options.paths.size());
   double total = num_targets * static_cast<double>(options.patterns.size()) * samples_s;
+  total += num_targets * static_cast<double>(num_new_files(options)) * options.repeats *
+           options.duration_s;
   total += 3 * files * whole_file_s(options) + options.sustained_s;
   if (options.sweep == Sweep::on) total += block_sweep_seconds(session);
   return fio ? total + FioRival::choice_seconds(session) : total;
@@ -110,6 +121,7 @@ class NvmeBench {
   void measure(const BenchTarget& target, NvmePattern pattern);
   void sample_ours(const BenchTarget& target, NvmeResult& result);
   void sample_fio(const BenchTarget& target, NvmeResult& result);
+  void sample_new_files(const BenchTarget& target, NvmeResult& result);
   void sample_latency(const BenchTarget& target, NvmeResult& result);
   void begin(const BenchTarget& target, NvmePattern pattern, std::string_view who, double step_s);
   double sync(const BenchTarget& target);
@@ -130,7 +142,7 @@ class NvmeBench {
 
 NvmeBench::NvmeBench(const NvmeBenchOptions& options)
     : options_(checked(options)),
-      sites_(make_bench_sites(options_.paths, num_files(options_) * options_.file_bytes)),
+      sites_(make_bench_sites(options_.paths, site_bytes(options_))),
       memory_(options_.buffer_bytes),
       progress_(options_.progress, options_.stop),
       session_{options_, options_.file_bytes, sites_, memory_.span(), progress_} {
@@ -242,6 +254,7 @@ void NvmeBench::measure(const BenchTarget& target, NvmePattern pattern) {
     if (repeat % 2 == 1) sample_fio(target, result);
     sample_ours(target, result);
     if (repeat % 2 == 0) sample_fio(target, result);
+    sample_new_files(target, result);
   }
   sample_latency(target, result);
   report_.results.push_back(std::move(result));
@@ -280,6 +293,14 @@ void NvmeBench::sample_fio(const BenchTarget& target, NvmeResult& result) {
   result.fio_cpu_seconds_per_gb->values.push_back(sample->cpu_seconds_per_gb);
   result.fio_job = fio_->job_text(target, result.pattern);
   if (result.pattern != NvmePattern::read) sync(target);
+}
+
+void NvmeBench::sample_new_files(const BenchTarget& target, NvmeResult& result) {
+  if (result.pattern != NvmePattern::write) return;
+  begin(target, result.pattern, "new files", options_.duration_s);
+  const auto sample = rig_->write_new_files(target.sites, options_.duration_s, session_.tick());
+  if (!result.new_file_bytes_per_s) result.new_file_bytes_per_s.emplace();
+  result.new_file_bytes_per_s->values.push_back(sample.bytes_per_s());
 }
 
 void NvmeBench::sample_latency(const BenchTarget& target, NvmeResult& result) {

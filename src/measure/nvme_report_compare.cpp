@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "nvme_report_parts.hpp"
 #include "strata/core/bytes.hpp"
@@ -42,31 +43,50 @@ std::vector<TargetPair> pair_targets(const NvmeReport& a, const NvmeReport& b) {
   return pairs;
 }
 
-std::string verdict(const Samples& a, const Samples& b) {
-  if (b.min() > a.max()) return "B is faster";
-  if (b.max() < a.min()) return "B is slower";
+// What a report has of one row; nullptr: nothing.
+struct MeasuredRate {
+  const Samples *rate = nullptr, *cpu = nullptr;
+};
+
+MeasuredRate over_old_blocks(const NvmeResult* result) {
+  if (result == nullptr) return {};
+  return {&result->bytes_per_s, &result->cpu_seconds_per_gb};
+}
+
+MeasuredRate into_new_files(const NvmeResult* result) {
+  if (result == nullptr || !result->new_file_bytes_per_s) return {};
+  return {&*result->new_file_bytes_per_s, nullptr};
+}
+
+std::string verdict(const Samples* a, const Samples* b) {
+  if (a == nullptr) return "only in B";
+  if (b == nullptr) return "only in A";
+  if (b->min() > a->max()) return "B is faster";
+  if (b->max() < a->min()) return "B is slower";
   return "within the noise";
 }
 
-std::string ratio(double a, double b) { return a > 0 ? fmt::format("{:.2f}x", b / a) : "-"; }
+std::string ratio_cell(const Samples* a, const Samples* b) {
+  if (a == nullptr || b == nullptr || !(a->median() > 0)) return "-";
+  return fmt::format("{:.2f}x", b->median() / a->median());
+}
 
-std::string rate_cell(const NvmeResult* result) {
-  return result == nullptr ? "-" : gb_per_s_range(result->bytes_per_s);
+std::string rate_cell(const Samples* rate) { return rate == nullptr ? "-" : gb_per_s_range(*rate); }
+
+void add_rates(TextTable& table, std::string title, const TargetPair& pair, const MeasuredRate& a,
+               const MeasuredRate& b) {
+  if (a.rate == nullptr && b.rate == nullptr) return;
+  table.add_row({std::move(title), pair.title(), rate_cell(a.rate), rate_cell(b.rate),
+                 ratio_cell(a.rate, b.rate), ratio_cell(a.cpu, b.cpu), verdict(a.rate, b.rate)});
 }
 
 void add_pair(TextTable& table, NvmePattern pattern, const TargetPair& pair, const NvmeReport& a,
               const NvmeReport& b) {
   const NvmeResult* in_a = find_nvme_result(a.results, pattern, pair.a);
   const NvmeResult* in_b = find_nvme_result(b.results, pattern, pair.b);
-  if (in_a == nullptr && in_b == nullptr) return;
-  const bool both = in_a != nullptr && in_b != nullptr;
-  table.add_row(
-      {std::string(nvme_pattern_name(pattern)), pair.title(), rate_cell(in_a), rate_cell(in_b),
-       both ? ratio(in_a->bytes_per_s.median(), in_b->bytes_per_s.median()) : "-",
-       both ? ratio(in_a->cpu_seconds_per_gb.median(), in_b->cpu_seconds_per_gb.median()) : "-",
-       both              ? verdict(in_a->bytes_per_s, in_b->bytes_per_s)
-       : in_a == nullptr ? "only in B"
-                         : "only in A"});
+  add_rates(table, std::string(nvme_pattern_name(pattern)), pair, over_old_blocks(in_a),
+            over_old_blocks(in_b));
+  add_rates(table, new_files_title, pair, into_new_files(in_a), into_new_files(in_b));
 }
 
 std::string drive_line(const NvmeReport& report) {

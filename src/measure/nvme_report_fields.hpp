@@ -45,6 +45,7 @@ void list_result_fields(Fields& fields, T& result) {
   fields("latency_p50_us", result.latency.p50_us);
   fields("latency_p99_us", result.latency.p99_us);
   fields("latency_max_us", result.latency.max_us);
+  fields.added("new_file_bytes_per_s", result.new_file_bytes_per_s);
   fields("fio_bytes_per_s", result.fio_bytes_per_s);
   fields("fio_cpu_seconds_per_gb", result.fio_cpu_seconds_per_gb);
   fields("fio_job", result.fio_job);

@@ -10,6 +10,7 @@
 namespace strata {
 
 inline constexpr double bytes_per_gb = 1e9;
+inline constexpr const char* new_files_title = "write, new files";
 
 // Targets in the order of their first result; "all" is last because the results are.
 std::vector<std::string> nvme_targets(const std::vector<NvmeResult>& results);

@@ -114,23 +114,38 @@ std::vector<TextTable::Column> result_columns(bool with_fio) {
   return columns;
 }
 
+std::vector<std::string> result_cells(const NvmeResult& r, bool with_fio) {
+  std::vector<std::string> cells{std::string(nvme_pattern_name(r.pattern)),
+                                 nvme_target_title(r.target),
+                                 format_bytes(r.block_bytes),
+                                 fmt::to_string(r.depth),
+                                 gb_per_s_range(r.bytes_per_s),
+                                 milliseconds(r.latency.p50_us),
+                                 milliseconds(r.latency.p99_us),
+                                 milliseconds(r.latency.max_us),
+                                 three_digits(r.cpu_seconds_per_gb.median())};
+  if (with_fio)
+    for (std::string& cell : fio_cells(r)) cells.push_back(std::move(cell));
+  return cells;
+}
+
+// Only its rate is measured.
+std::vector<std::string> new_files_cells(const NvmeResult& r, std::size_t num_cells) {
+  std::vector<std::string> cells{new_files_title, nvme_target_title(r.target),
+                                 format_bytes(r.block_bytes), fmt::to_string(r.depth),
+                                 gb_per_s_range(*r.new_file_bytes_per_s)};
+  cells.resize(num_cells, "-");
+  return cells;
+}
+
 std::string format_results(const NvmeReport& report) {
   if (report.results.empty()) return "";
   const bool with_fio = has_fio(report);
-  TextTable table(result_columns(with_fio));
+  const std::vector<TextTable::Column> columns = result_columns(with_fio);
+  TextTable table(columns);
   for (const NvmeResult& r : report.results) {
-    std::vector<std::string> cells{std::string(nvme_pattern_name(r.pattern)),
-                                   nvme_target_title(r.target),
-                                   format_bytes(r.block_bytes),
-                                   fmt::to_string(r.depth),
-                                   gb_per_s_range(r.bytes_per_s),
-                                   milliseconds(r.latency.p50_us),
-                                   milliseconds(r.latency.p99_us),
-                                   milliseconds(r.latency.max_us),
-                                   three_digits(r.cpu_seconds_per_gb.median())};
-    if (with_fio)
-      for (std::string& cell : fio_cells(r)) cells.push_back(std::move(cell));
-    table.add_row(std::move(cells));
+    table.add_row(result_cells(r, with_fio));
+    if (r.new_file_bytes_per_s) table.add_row(new_files_cells(r, columns.size()));
   }
   return table.text() + format_fio_jobs(report) + "\n";
 }

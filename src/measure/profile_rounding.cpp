@@ -15,7 +15,8 @@ void round_rates(std::vector<MatmulRate>& rates) {
 }
 
 void round_drive(DriveProfile& drive) {
-  for (double* rate : {&drive.read_bytes_per_s, &drive.write_bytes_per_s, &drive.mixed_bytes_per_s})
+  for (double* rate : {&drive.read_bytes_per_s, &drive.write_bytes_per_s,
+                       &drive.new_file_bytes_per_s, &drive.mixed_bytes_per_s})
     *rate = rounded(*rate);
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // How a struct takes part in a report's JSON: it is declared once, by a list of its keys with the
 // members they hold, list_fields(fields, value). Writing and reading walk the same list, so what is
-// written can be read. fields.derived() adds what follows from the members: written, not read.
+// written can be read. fields.derived() adds what follows from the members: written, not read;
+// fields.added() what reports of this version had not from the start: absent, it is empty.
 
 #include <type_traits>
 

@@ -49,6 +49,13 @@ class ReportReader {
     if (found == object_.end()) refuse_report(where_, fmt::format("'{}' is missing", key));
     read(*found, where_ + separator_ + key, value);
   }
+  // One that older reports of the same version lack.
+  template <class T>
+  void added(const char* key, std::optional<T>& value) {
+    if (object_.contains(key)) return (*this)(key, value);
+    known_.insert(key);
+    value.reset();
+  }
   // Follows from other fields.
   template <class T>
   void derived(const char* key, const T&) {

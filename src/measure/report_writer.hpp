@@ -24,6 +24,10 @@ class ReportWriter {
     object_[key] = json_of(value, key);
   }
   template <class T>
+  void added(const char* key, const std::optional<T>& value) {
+    (*this)(key, value);
+  }
+  template <class T>
   void derived(const char* key, const T& value) {
     (*this)(key, value);
   }

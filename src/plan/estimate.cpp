@@ -41,7 +41,7 @@ Estimator::Estimator(const Program& program, const MachineProfile& machine, std:
 
 Estimate Estimator::estimate(const Policy& policy) const {
   const Pieces pieces = place_pieces(outline_, policy);
-  const ResourceLoad step = step_load(policy, pieces), state = state_load(pieces);
+  const ResourceLoad step = step_load(policy, pieces), state = state_load(policy, pieces);
   ResourceLoad together = step;
   together.add(state, 1);
   const double traffic = together.sum();
@@ -74,7 +74,7 @@ ResourceLoad Estimator::step_load(const Policy& policy, const Pieces& pieces) co
   ResourceLoad load(rates_);
   load.compute(compute_seconds_);
   add_weights(policy, pieces, load);
-  add_gradients(pieces, load);
+  add_gradients(policy, pieces, load);
   add_boundaries(policy, load);
   return load;
 }
@@ -92,26 +92,45 @@ void Estimator::add_weights(const Policy& policy, const Pieces& pieces, Resource
   }
 }
 
-void Estimator::add_gradients(const Pieces& pieces, ResourceLoad& load) const {
+void Estimator::add_gradients(const Policy& policy, const Pieces& pieces,
+                              ResourceLoad& load) const {
+  const std::vector<double> on_nvme = sums_on_nvme(pieces);
+  const double staged =
+      static_cast<double>(outline_.roles[gradient_role].tile) * policy.staging_slots;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const UpdatePiece& piece = outline_.pieces[i];
     const BlockOutline& block = outline_.blocks[static_cast<std::size_t>(piece.block)];
     if (block.contributions == 0) continue;
     const Tier home = pieces[i].tier[gradient_role];
-    const double contributed = piece.elements * contribution_bytes_per_element_;
+    const bool is_sliced = outline_.sliced[gradient_role];
+    const double own = piece.elements * contribution_bytes_per_element_;
+    const double others = piece.others_elements * contribution_bytes_per_element_;
     const double sum = piece.bytes[gradient_role];
-    if (outline_.world > 1) load.reduce(contributed * block.contributions * (outline_.world - 1));
-    if (outline_.world > 1 && !outline_.sliced[gradient_role])
-      load.gather(contributed * block.contributions * (outline_.world - 1));
+    const bool stays_staged = on_nvme[static_cast<std::size_t>(piece.block)] <= staged;
+    const int stores = block.contributions - (stays_staged ? block.continued : 0);
+    load.reduce(others * block.contributions);
+    if (!is_sliced) load.gather(others * block.contributions);
     if (block.stored_as_contributed)
       home == Tier::device ? load.device_copy(sum) : take_back(home, Tier::device, sum, load);
     else
-      add_sum(home, contributed, sum, block.contributions, load);
-    home == Tier::device ? load.device_pass(sum) : load.host_pass(sum);  // squares
+      add_sum(home, is_sliced ? own : own + others, sum, block.contributions, stores, load);
+    const double squared = is_sliced ? sum : sum * own / (own + others);
+    home == Tier::device ? load.device_pass(squared) : load.host_pass(squared);
   }
 }
 
-void Estimator::add_sum(Tier home, double contributed, double sum, int contributions,
+// By block, in bytes.
+std::vector<double> Estimator::sums_on_nvme(const Pieces& pieces) const {
+  std::vector<double> bytes(outline_.blocks.size(), 0);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const UpdatePiece& piece = outline_.pieces[i];
+    if (pieces[i].tier[gradient_role] == Tier::nvme)
+      bytes[static_cast<std::size_t>(piece.block)] += piece.bytes[gradient_role];
+  }
+  return bytes;
+}
+
+void Estimator::add_sum(Tier home, double contributed, double sum, int contributions, int stores,
                         ResourceLoad& load) const {
   // The first contribution makes the sum, the others read it as well.
   const double pass = contributed * contributions + sum * (2 * contributions - 1);
@@ -119,8 +138,8 @@ void Estimator::add_sum(Tier home, double contributed, double sum, int contribut
   load.down(contributed * contributions);
   load.host_pass(pass);
   if (home != Tier::nvme) return;
-  load.nvme_read(sum * (contributions - 1));
-  load.nvme_write(sum * contributions);
+  load.nvme_read(sum * (stores - 1));
+  load.nvme_write(sum * stores);
 }
 
 void Estimator::add_boundaries(const Policy& policy, ResourceLoad& load) const {
@@ -131,32 +150,50 @@ void Estimator::add_boundaries(const Policy& policy, ResourceLoad& load) const {
   load.nvme_read(demand.nvme_read);
 }
 
-ResourceLoad Estimator::state_load(const Pieces& pieces) const {
+ResourceLoad Estimator::state_load(const Policy& policy, const Pieces& pieces) const {
   ResourceLoad load(rates_);
-  for (std::size_t i = 0; i < pieces.size(); ++i) add_update(outline_.pieces[i], pieces[i], load);
+  if (outline_.shares_updates) add_sharing(policy, pieces, load);
+  const bool has_sums = finds_sums(outline_, policy, pieces);
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    add_update(outline_.pieces[i], pieces[i], has_sums, load);
   return load;
 }
 
-// Of what is replicated, an update touches this rank's part; the others come by a gather.
-void Estimator::add_update(const UpdatePiece& piece, const PlacedPiece& placed,
+void Estimator::add_update(const UpdatePiece& piece, const PlacedPiece& placed, bool has_sum,
                            ResourceLoad& load) const {
-  const auto own = [&](std::size_t role) {
-    return piece.bytes[role] / (outline_.sliced[role] ? 1 : outline_.world);
-  };
-  double pass = own(gradient_role) + own(weight_role);
-  bring(placed.tier[gradient_role], placed.engine, own(gradient_role), load);
-  take_back(placed.tier[weight_role], placed.engine, piece.bytes[weight_role], load);
-  if (!outline_.sliced[weight_role]) load.gather(piece.bytes[weight_role] - own(weight_role));
+  const Tier home = placed.tier[gradient_role];
+  const Tier gradient = has_sum && home == Tier::nvme ? Tier::host : home;
+  double pass = piece.updated[gradient_role] + piece.updated[weight_role];
+  bring(gradient, placed.engine, piece.updated[gradient_role], load);
+  take_back(placed.tier[weight_role], placed.engine, piece.updated[weight_role], load);
   for (std::size_t role = 0; role < num_state_roles; ++role) {
     if (!outline_.updated[role]) continue;
-    bring(placed.tier[role], placed.engine, own(role), load);
-    pass += own(role);
+    bring(placed.tier[role], placed.engine, piece.updated[role], load);
+    pass += piece.updated[role];
     if (role == weight_role) continue;
-    take_back(placed.tier[role], placed.engine, own(role), load);
-    pass += own(role);
+    take_back(placed.tier[role], placed.engine, piece.updated[role], load);
+    pass += piece.updated[role];
   }
   if (placed.engine == Tier::device) return load.device_pass(pass);
-  load.host_update(pass, piece.elements * update_seconds_per_element_);
+  load.host_update(pass, piece.updated_elements * update_seconds_per_element_);
+}
+
+// Each rank's part comes to the others' devices, and from there home.
+void Estimator::add_sharing(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const {
+  const bool all_resident = policy.fractions[weight_role].device >= 1;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const double own = outline_.pieces[i].updated[weight_role];
+    const double others = outline_.pieces[i].bytes[weight_role] - own;
+    const Tier home = pieces[i].tier[weight_role];
+    load.gather(others);
+    if (all_resident) continue;
+    if (home == Tier::device) {
+      load.device_copy(own + others);
+      continue;
+    }
+    load.up(own);  // host memory still has what went on to a drive
+    take_back(home, Tier::device, others, load);
+  }
 }
 
 // --- Rates of the machine
@@ -212,9 +249,9 @@ std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& 
     bool resident = true;
     double bytes = 0;
     for (std::size_t role = 0; role < num_state_roles; ++role) {
-      if (!outline.updated[role] || outline.pieces[i].bytes[role] == 0) continue;
+      if (!outline.updated[role] || outline.pieces[i].updated[role] == 0) continue;
       resident = resident && placed[i].tier[role] == Tier::device;
-      bytes += outline.pieces[i].bytes[role];
+      bytes += outline.pieces[i].updated[role];
     }
     placed[i].engine = resident || engines.next(static_cast<std::uint64_t>(bytes)) == 1
                            ? Tier::device

@@ -34,6 +34,10 @@ std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const 
 // Of host memory, what saving in the background takes beside what training does: at least that.
 double saving_memory(const StepOutline& outline, const std::vector<PlacedPiece>& pieces);
 
+// Whether updates find the sums that live on NVMe in the slots that backward had them in.
+bool finds_sums(const StepOutline& outline, const Policy& policy,
+                const std::vector<PlacedPiece>& pieces);
+
 class Estimator {
  public:
   // `program` may go when the constructor is done.
@@ -48,13 +52,16 @@ class Estimator {
   void rate_kernels(const Program& program);
   void rate_updates(const Program& program);
   ResourceLoad step_load(const Policy& policy, const Pieces& pieces) const;
-  ResourceLoad state_load(const Pieces& pieces) const;
+  ResourceLoad state_load(const Policy& policy, const Pieces& pieces) const;
   void add_weights(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
-  void add_gradients(const Pieces& pieces, ResourceLoad& load) const;
-  void add_sum(Tier home, double contributed, double sum, int contributions,
+  void add_gradients(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
+  void add_sum(Tier home, double contributed, double sum, int contributions, int stores,
                ResourceLoad& load) const;
+  std::vector<double> sums_on_nvme(const Pieces& pieces) const;
   void add_boundaries(const Policy& policy, ResourceLoad& load) const;
-  void add_update(const UpdatePiece& piece, const PlacedPiece& placed, ResourceLoad& load) const;
+  void add_update(const UpdatePiece& piece, const PlacedPiece& placed, bool has_sum,
+                  ResourceLoad& load) const;
+  void add_sharing(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
   double held_share(const Policy& policy) const;
   double schedule(UpdateOrder order, const ResourceLoad& step, const ResourceLoad& state) const;
 

@@ -31,7 +31,10 @@ class MemoryEstimate {
  public:
   MemoryEstimate(const StepOutline& outline, const Policy& policy,
                  const std::vector<PlacedPiece>& pieces)
-      : outline_(outline), policy_(policy), pieces_(pieces) {}
+      : outline_(outline),
+        policy_(policy),
+        pieces_(pieces),
+        has_sums_(finds_sums(outline, policy, pieces)) {}
 
   Bytes bytes() {
     on(bytes_, Tier::device) = static_cast<double>(outline_.fixed_device);
@@ -81,22 +84,35 @@ class MemoryEstimate {
       const BlockOutline& block = outline_.blocks[static_cast<std::size_t>(piece.block)];
       const Tier gradient = pieces_[i].tier[gradient_role];
       movement_.weight_from_nvme |= pieces_[i].tier[weight_role] == Tier::nvme;
-      movement_.sum_on_nvme |= gradient == Tier::nvme;
-      movement_.contribution_to_host |= gradient != Tier::device && !block.stored_as_contributed;
-      movement_.device_updates |= pieces_[i].engine == Tier::device;
-      for (std::size_t role = 0; role < num_state_roles; ++role) {
-        if (piece.bytes[role] == 0) continue;
-        const Tier home = pieces_[i].tier[role], engine = pieces_[i].engine;
-        movement_.to_host[role] |= home != engine && (engine == Tier::host || home == Tier::nvme);
-        movement_.to_device[role] |= home != engine && engine == Tier::device;
-      }
+      movement_.sum_on_nvme |= has_sum(i) && gradient == Tier::nvme;
+      movement_.contribution_to_host |=
+          has_sum(i) && gradient != Tier::device && !block.stored_as_contributed;
+      movement_.device_updates |= piece.updated_elements > 0 && pieces_[i].engine == Tier::device;
+      for (std::size_t role = 0; role < num_state_roles; ++role)
+        if (piece.bytes[role] > 0)
+          look_at_update(role, piece.updated[role] > 0, pieces_[i].tier[role], pieces_[i].engine);
     }
   }
 
+  void look_at_update(std::size_t role, bool is_updated, Tier home, Tier engine) {
+    if (!is_updated) {  // another rank's, whose new weight goes home here as well
+      movement_.to_host[role] |= role == weight_role && home == Tier::nvme;
+      return;
+    }
+    if (home == engine) return;
+    const bool is_at_hand = role == gradient_role && home == Tier::nvme && has_sums_;
+    movement_.to_host[role] |= !is_at_hand && (engine == Tier::host || home == Tier::nvme);
+    movement_.to_device[role] |= engine == Tier::device;
+  }
+
+  bool has_sum(std::size_t piece) const { return outline_.pieces[piece].bytes[gradient_role] > 0; }
+
   void block_slots() {
-    for (const auto& [slot, size] : outline_.weight_classes)
-      if (outline_.sliced[weight_role] || has_fetched_block(slot))
-        on(bytes_, Tier::device) += whole_slots(slot, size, policy_.weight_slots);
+    for (const auto& [slot, size] : outline_.weight_classes) {
+      if (!outline_.sliced[weight_role] && !has_fetched_block(slot)) continue;
+      const int rings = outline_.shares_updates ? 2 : 1;  // one for new weights of all ranks
+      on(bytes_, Tier::device) += rings * whole_slots(slot, size, policy_.weight_slots);
+    }
     for (const auto& [slot, size] : outline_.contribution_classes)
       on(bytes_, Tier::device) += whole_slots(slot, size, policy_.gradient_slots);
     for (const auto& [slot, size] : outline_.reduced_classes)
@@ -141,9 +157,16 @@ class MemoryEstimate {
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       const auto block = static_cast<std::size_t>(outline_.pieces[i].block);
       if (counted[block] || pieces_[i].tier[gradient_role] != Tier::device) continue;
+      if (!is_squared(outline_.pieces[i])) continue;
       counted[block] = true;
       on(bytes_, Tier::device) += static_cast<double>(outline_.blocks[block].norm_partials);
     }
+  }
+
+  // Every rank squares its own part, and what it updates during backward.
+  bool is_squared(const UpdatePiece& piece) const {
+    if (policy_.update_order == UpdateOrder::during_backward) return piece.updated_elements > 0;
+    return piece.elements > 0;
   }
 
   void boundary_homes() {
@@ -166,6 +189,7 @@ class MemoryEstimate {
   const StepOutline& outline_;
   const Policy& policy_;
   const std::vector<PlacedPiece>& pieces_;
+  bool has_sums_;  // updates find those of NVMe in slots of backward
   Movement movement_;
   Bytes bytes_{};
 };
@@ -181,11 +205,26 @@ bool is_fetched_to_save(const StepOutline& outline, const PlacedPiece& piece, st
 
 }  // namespace
 
+bool finds_sums(const StepOutline& outline, const Policy& policy,
+                const std::vector<PlacedPiece>& pieces) {
+  if (policy.update_order == UpdateOrder::during_backward) return true;
+  if (!outline.pieces_are_tiles) return false;
+  int sums = 0;  // from the first that this rank updates
+  for (const int piece : outline.by_completion) {
+    const auto i = static_cast<std::size_t>(piece);
+    const bool is_own = outline.pieces[i].updated[gradient_role] > 0;
+    const bool is_sum = outline.pieces[i].bytes[gradient_role] > 0;
+    if (is_sum && pieces[i].tier[gradient_role] == Tier::nvme) sums += is_own || sums > 0;
+  }
+  return sums <= policy.staging_slots;
+}
+
 double saving_memory(const StepOutline& outline, const std::vector<PlacedPiece>& pieces) {
   std::set<std::uint64_t> slots;
-  for (const PlacedPiece& piece : pieces)
+  for (std::size_t i = 0; i < pieces.size(); ++i)
     for (std::size_t role = 0; role < num_state_roles; ++role)
-      if (outline.roles[role].bytes > 0 && is_fetched_to_save(outline, piece, role))
+      if (outline.pieces[i].is_saved && outline.roles[role].bytes > 0 &&
+          is_fetched_to_save(outline, pieces[i], role))
         slots.insert(outline.roles[role].tile);
   std::uint64_t bytes = outline.save_buffers;
   for (const std::uint64_t slot : slots) bytes += slot * checkpoint_slots;

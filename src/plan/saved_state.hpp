@@ -7,6 +7,7 @@
 #include "plan/roles.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/plan/plan.hpp"
+#include "strata/plan/saved_pieces.hpp"
 
 namespace strata {
 
@@ -38,11 +39,10 @@ inline bool is_versioned(const Policy& policy, Role role) {
 // of a split master beside it.
 inline constexpr int checkpoint_slots = 4;
 
-// Pieces of one tile each on their way to the drive, a page more for a piece that begins in the
-// middle of one, and one more of these to join a split master in. A drive that was measured took
-// 0.75 of its rate from four of 16 MiB, 0.83 from eight (bench/save_rate).
+// Pieces on their way to the drive, a page more for a piece that begins in the middle of one, and
+// one more of these to join a split master in.
 inline std::uint64_t save_buffers_bytes(const Program& program) {
-  constexpr std::uint64_t buffers = 9, page = 4096;
+  constexpr std::uint64_t buffers = saved_pieces_in_flight + 1, page = 4096;
   const std::uint64_t tile = static_cast<std::uint64_t>(program.tile_elements) * sizeof(float);
   return buffers * (align_up(tile, page) + page);
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
+#include <numeric>
+#include <set>
 #include <tuple>
 
 #include "plan/memory_alignment.hpp"
@@ -14,6 +17,7 @@ namespace strata {
 namespace {
 
 constexpr std::int64_t most_pieces = 128;
+constexpr std::int64_t most_split_pieces = 1024;  // that tell the ranks' tiles apart
 
 const Sequence& train_sequence(const Program& program) {
   const Sequence* train = program.sequence("train");
@@ -44,13 +48,17 @@ std::uint64_t aligned(std::int64_t bytes) {
 }  // namespace
 
 StepOutline::StepOutline(const Program& program)
-    : world(program.world), blocks(program.blocks.size()) {
+    : world(program.world),
+      shares_updates(program.slices(Role::master) && !program.slices(Role::weight)),
+      blocks(program.blocks.size()) {
   outline_state(program);
   outline_blocks(program);
+  outline_continued_sums(program);
   outline_classes(program);
   outline_boundaries(program);
   outline_passing(program);
   outline_fixed(program);
+  outline_metrics(program);
   outline_work(program);
 }
 
@@ -70,41 +78,64 @@ void StepOutline::outline_state(const Program& program) {
       role.padding += static_cast<double>(aligned(bytes)) - static_cast<double>(bytes);
     }
   }
-  add_pieces(program, ceil_div(most_tiles, most_pieces));
+  const bool all_sliced = program.slices(Role::weight);
+  const bool are_ranks_apart = !all_sliced && most_tiles * world <= most_split_pieces;
+  const auto tiles_per_piece = static_cast<int>(ceil_div(most_tiles, most_pieces));
+  pieces_are_tiles = tiles_per_piece == 1 && (all_sliced || are_ranks_apart);
+  add_pieces(program, tiles_per_piece, pieces_are_tiles && are_ranks_apart ? 1 : world);
   order_pieces(program);
 }
 
-// Of each block's slices of this rank; what is replicated is spread over them.
-void StepOutline::add_pieces(const Program& program, std::int64_t tiles_per_piece) {
-  pieces_are_tiles = tiles_per_piece == 1 && program.world == 1;
+// Of some tiles of each of some slices.
+void StepOutline::add_pieces(const Program& program, int tiles_per_piece, int slices_per_piece) {
   for (int block = 0; block < static_cast<int>(program.blocks.size()); ++block) {
     const ShardId weight = program.find(Role::weight, block);
-    const std::int64_t tiles = weight.valid() ? program.slice_tiles(weight) : 0;
-    for (std::int64_t first = 0; first < tiles; first += tiles_per_piece)
-      pieces.push_back(piece_of(program, block, first, std::min(tiles, first + tiles_per_piece)));
+    const int tiles = weight.valid() ? program.slice_tiles(weight) : 0;
+    for (int slice = 0; slice < world; slice += slices_per_piece)
+      for (int first = 0; first < tiles; first += tiles_per_piece) {
+        std::vector<int> places;
+        for (int of = slice; of < slice + slices_per_piece; ++of)
+          for (int tile = first; tile < std::min(tiles, first + tiles_per_piece); ++tile)
+            places.push_back(of * tiles + tile);
+        pieces.push_back(piece_of(program, block, places));
+      }
   }
 }
 
-UpdatePiece StepOutline::piece_of(const Program& program, int block, std::int64_t first,
-                                  std::int64_t end) {
+UpdatePiece StepOutline::piece_of(const Program& program, int block,
+                                  const std::vector<int>& places) {
   UpdatePiece piece;
   piece.block = block;
-  for (int role = 0; role < num_state_roles; ++role) {
-    const ShardId shard = program.find(static_cast<Role>(role), block);
-    if (!shard.valid()) continue;
-    double bytes = 0, elements = 0;
-    for (auto tile = first; tile < end; ++tile) {
-      bytes += static_cast<double>(program.tile_bytes(shard, static_cast<int>(tile)));
-      elements += static_cast<double>(program.tile_count(shard, static_cast<int>(tile)));
-    }
-    const bool is_own = program.world == 1 || program.slices(static_cast<Role>(role));
-    piece.bytes[static_cast<std::size_t>(role)] = bytes * (is_own ? 1 : program.world);
-    piece.elements = elements;
-  }
+  for (const int place : places) add_place(program, place, piece);
   return piece;
 }
 
+// Slices are alike. Where they have masters of their own, ranks update only these.
+void StepOutline::add_place(const Program& program, int place, UpdatePiece& piece) {
+  const ShardId weight = program.find(Role::weight, piece.block);
+  const int tiles = program.slice_tiles(weight);
+  const bool is_own = program.world == 1 || place / tiles == program.rank;
+  const bool is_updated = is_own || !program.slices(Role::master);
+  const auto elements = static_cast<double>(program.tile_count(weight, place % tiles));
+  (is_own ? piece.elements : piece.others_elements) += elements;
+  if (is_updated) piece.updated_elements += elements;
+  for (std::size_t role = 0; role < num_state_roles; ++role) {
+    const ShardId shard = program.find(static_cast<Role>(role), piece.block);
+    const int tile = shard.valid() ? program.tile_at(shard, place) : -1;
+    if (tile < 0) continue;
+    const auto bytes = static_cast<double>(program.tile_bytes(shard, tile));
+    piece.bytes[role] += bytes;
+    if (is_updated) piece.updated[role] += bytes;
+    piece.is_saved |= is_saved(program, shard, tile);
+  }
+}
+
 void StepOutline::order_pieces(const Program& program) {
+  by_completion.resize(pieces.size());
+  std::iota(by_completion.begin(), by_completion.end(), 0);
+  std::ranges::stable_sort(by_completion, std::greater{}, [&](int piece) {
+    return pieces[static_cast<std::size_t>(piece)].block;
+  });
   std::vector<int> first_of_block(program.blocks.size() + 1, 0);
   for (const UpdatePiece& piece : pieces)
     ++first_of_block[static_cast<std::size_t>(piece.block) + 1];
@@ -148,6 +179,21 @@ void StepOutline::outline_blocks(const Program& program) {
   for (SegmentId id : train_sequence(program).segments) {
     const Segment& segment = program.segment(id);
     for (const Use& use : segment.uses) outline_use(use, is_model_segment(segment.kind));
+  }
+}
+
+// As in a group of micro-batches: one segment after the other adds to this sum alone.
+void StepOutline::outline_continued_sums(const Program& program) {
+  constexpr int several = -1;
+  int before = several;
+  for (SegmentId id : train_sequence(program).segments) {
+    std::set<int> sums;
+    for (const Use& use : program.segment(id).uses)
+      if (use.access == Access::accumulate) sums.insert(program.shard(use.shard).block);
+    if (sums.empty()) continue;
+    const int only = sums.size() == 1 ? *sums.begin() : several;
+    if (only != several && only == before) ++blocks[static_cast<std::size_t>(only)].continued;
+    before = only;
   }
 }
 
@@ -229,10 +275,8 @@ void StepOutline::outline_fixed(const Program& program) {
   for (const Shard& shard : program.shards) {
     if (is_model_state(shard.role))
       transfer = std::max(transfer, aligned(program.tile_bytes(shard.id, 0)));
-    if (shard.role == Role::metric) fixed_device += aligned(shard.bytes());
-    if (shard.role == Role::metric) fixed_host += aligned(shard.bytes());
     if (shard.role != Role::gradient) continue;
-    const std::int64_t chunks = ceil_div(program.slice_elements(shard.id), norm_chunk_elements);
+    const std::int64_t chunks = ceil_div(shard.count, norm_chunk_elements);
     BlockOutline& block = blocks[static_cast<std::size_t>(shard.block)];
     block.norm_partials = aligned(chunks * static_cast<std::int64_t>(sizeof(double)));
     fixed_host += block.norm_partials;
@@ -240,6 +284,27 @@ void StepOutline::outline_fixed(const Program& program) {
   save_buffers = save_buffers_bytes(program);
   fixed_device += scratch;
   fixed_host += transfer + memory_alignment;  // and the update's scalars
+  if (world > 1) fixed_host += aligned(world * static_cast<std::int64_t>(sizeof(double)));
+}
+
+// In host memory those of several ranks make one table for each sequence.
+void StepOutline::outline_metrics(const Program& program) {
+  for (const Shard& shard : program.shards) {
+    if (shard.role != Role::metric) continue;
+    fixed_device += aligned(shard.bytes());
+    if (world == 1) fixed_host += aligned(shard.bytes());
+  }
+  if (world == 1) return;
+  for (const Sequence& sequence : program.sequences) {
+    std::set<ShardId> metrics;
+    std::int64_t bytes = 0;
+    for (SegmentId id : sequence.segments)
+      for (const Use& use : program.segment(id).uses) {
+        const Shard& shard = program.shard(use.shard);
+        if (shard.role == Role::metric && metrics.insert(shard.id).second) bytes += shard.bytes();
+      }
+    fixed_host += aligned(world * bytes);
+  }
 }
 
 void StepOutline::outline_work(const Program& program) {

@@ -15,11 +15,14 @@ namespace strata {
 
 inline constexpr int num_state_roles = 5;  // weight, gradient, master, moment1, moment2
 
-// Consecutive tiles of one block, placed together.
+// Tiles of one block, placed together.
 struct UpdatePiece {
   int block = -1;
-  double elements = 0;
-  std::array<double, num_state_roles> bytes{};
+  double elements = 0, others_elements = 0;       // in this rank's slice, and in those of others
+  double updated_elements = 0;                    // by this rank
+  std::array<double, num_state_roles> bytes{};    // that this rank holds
+  std::array<double, num_state_roles> updated{};  // of them, what its updates read or write
+  bool is_saved = false;                          // in its part of a checkpoint
 };
 
 // One block's weights and gradients as forward and backward ask for them, in bytes.
@@ -28,6 +31,7 @@ struct BlockOutline {
   std::uint64_t contribution_slot = 0;  // likewise; 0: no gradient
   std::uint64_t reduced_slot = 0;       // its sum over the ranks, this rank's slice; 0: the whole
   int contributions = 0;                // per step
+  int continued = 0;                    // of them, those that the next to any sum follows up
   std::uint64_t norm_partials = 0;      // of its gradient
   bool stored_as_contributed = false;   // its one contribution is the gradient
 };
@@ -74,9 +78,11 @@ struct StepOutline {
   double first_forward = 0, last_backward = 0;
 
   int world = 1;
+  bool shares_updates = false;  // among ranks that each hold the weights whole
   bool pieces_are_tiles = true;
   std::vector<UpdatePiece> pieces;
   std::array<std::vector<int>, num_state_roles> order;  // pieces as the planner deals them
+  std::vector<int> by_completion;                       // as backward completes their gradients
   std::array<bool, num_state_roles> updated{};          // read and written by updates
   std::array<bool, num_state_roles> sliced{};           // this rank has its slice alone
   std::array<RoleOutline, num_state_roles> roles{};
@@ -90,20 +96,23 @@ struct StepOutline {
   std::uint64_t activation_slot = 0, saved_slot = 0;
   std::uint64_t passing_slots = 0;      // of activation gradients and inputs, all together
   std::uint64_t contribution_tile = 0;  // largest tile of a contribution, aligned
-  std::uint64_t fixed_device = 0, fixed_host = 0;  // scratch, norm partials, metrics, transfer
-  std::vector<int> runs_of_work;                   // of a step, by index into Program::works
+  // Scratch, norm partials and sums, metrics, transfer.
+  std::uint64_t fixed_device = 0, fixed_host = 0;
+  std::vector<int> runs_of_work;  // of a step, by index into Program::works
 
  private:
   void outline_state(const Program& program);
-  void add_pieces(const Program& program, std::int64_t tiles_per_piece);
-  static UpdatePiece piece_of(const Program& program, int block, std::int64_t first,
-                              std::int64_t end);
+  void add_pieces(const Program& program, int tiles_per_piece, int slices_per_piece);
+  static UpdatePiece piece_of(const Program& program, int block, const std::vector<int>& places);
+  static void add_place(const Program& program, int place, UpdatePiece& piece);
   void order_pieces(const Program& program);
   void outline_blocks(const Program& program);
+  void outline_continued_sums(const Program& program);
   void outline_classes(const Program& program);
   void outline_boundaries(const Program& program);
   void outline_passing(const Program& program);
   void outline_fixed(const Program& program);
+  void outline_metrics(const Program& program);
   void outline_work(const Program& program);
   std::vector<int> count_fetches(int weight_slots) const;
   BoundaryDemand count_boundaries(const Policy& policy) const;

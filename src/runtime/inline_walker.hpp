@@ -20,24 +20,26 @@ class InlineWalker : public LaneWalker {
     if (failure_) throw Error(*failure_);
   }
   void run(const Op& op, StepState& step) {
-    guarded([&] {
+    guarded(op, step, [&] {
       const std::int64_t start = now_ns();
       runner_.run(op, step);
       step.ran(op, {start, now_ns()});
     });
     --step.ops_left;
   }
-  // What `work` throws is the failure.
+  // What `work` for an op throws is the failure. The caller's thread may have used another device
+  // since the last one.
   template <typename Work>
-  void guarded(const Work& work) {
+  void guarded(const Op& op, const StepState& step, const Work& work) {
     rethrow_failure();
     try {
+      runner_.device().use_on_this_thread();
       work();
-    } catch (const Error& error) {
-      failure_ = error.what();
+    } catch (const std::exception& error) {
+      failure_ = runner_.failure(op, step, error.what());
       runner_.abort_ranks(*failure_);
       runner_.drain_streams();
-      throw;
+      throw Error(*failure_);
     }
   }
 

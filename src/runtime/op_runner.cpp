@@ -56,9 +56,7 @@ class OpRange {
   Device& device_;
 };
 
-bool is_collective(const Op& op) {
-  return op.kind == OpKind::gather || op.kind == OpKind::reduce;
-}
+bool is_collective(const Op& op) { return op.kind == OpKind::gather || op.kind == OpKind::reduce; }
 
 UpdateScalars scalars_of(const TensorView& view) {
   UpdateScalars scalars;
@@ -108,7 +106,6 @@ bool OpRunner::looks_at_host(const Op& op) const {
 }
 
 void OpRunner::issue(const Op& op, StepState& step) {
-  parts_.device->use_on_this_thread();
   const OpRange range(*parts_.device, op.segment.valid() ? program_.segment(op.segment).name.c_str()
                                                          : op_kind_name(op.kind).data());
   carry_out(op, step);
@@ -124,13 +121,9 @@ void OpRunner::drain_streams() noexcept {
 }
 
 void OpRunner::run(const Op& op, StepState& step) {
-  try {
-    issue(op, step);
-    stream(op).synchronize();
-    confirm(op);
-  } catch (const std::exception& error) {
-    throw Error(failure(op, step, error.what()));
-  }
+  issue(op, step);
+  stream(op).synchronize();
+  confirm(op);
 }
 
 void OpRunner::confirm(const Op& op) const {

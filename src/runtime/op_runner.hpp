@@ -1,6 +1,7 @@
 #pragma once
 // Carries out one op of a Plan. Thread contract: ops of one lane from one thread at a time;
-// different lanes concurrently; abort_ranks() from any thread.
+// different lanes concurrently; abort_ranks() from any thread. A thread that runs, issues or awaits
+// ops has called device().use_on_this_thread() before: else its first call opens device 0.
 
 #include <functional>
 #include <memory>
@@ -21,7 +22,7 @@ class OpRunner {
            const ExecutorOptions& options);
   ~OpRunner() { drain_streams(); }
 
-  // Runs the op and returns when it is complete. Throws Error with failure().
+  // Runs the op and returns when it is complete.
   void run(const Op& op, StepState& step);
   // Whether the op's work is its stream's, and may be issued before what it waits for is complete.
   bool is_asynchronous(const Op& op) const;

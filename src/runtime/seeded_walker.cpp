@@ -174,16 +174,12 @@ class SeededWalker final : public InlineWalker {
 
   void issue(const Candidate& c) {
     StreamLane& lane = *stream_lanes_[c.at];
-    guarded([&] {
-      try {
-        for (const Edge& edge : c.op->after)
-          if (is_held_on_stream(*c.op, edge, *c.step)) hold(*c.op, edge, *c.step);
-        lane.begin();
-        runner_.issue(*c.op, *c.step);
-        flights_of(*c.op, *c.step)[c.step->run_index % 2] = lane.end({c.op, c.step, 0});
-      } catch (const std::exception& error) {
-        throw Error(runner_.failure(*c.op, *c.step, error.what()));
-      }
+    guarded(*c.op, *c.step, [&] {
+      for (const Edge& edge : c.op->after)
+        if (is_held_on_stream(*c.op, edge, *c.step)) hold(*c.op, edge, *c.step);
+      lane.begin();
+      runner_.issue(*c.op, *c.step);
+      flights_of(*c.op, *c.step)[c.step->run_index % 2] = lane.end({c.op, c.step, 0});
     });
     ++issued_[c.step->schedule][c.op->id.index()];
   }
@@ -200,13 +196,9 @@ class SeededWalker final : public InlineWalker {
 
   void complete_oldest(const Candidate& c) {
     StreamLane& lane = *stream_lanes_[c.at];
-    guarded([&] {
-      try {
-        c.step->ran(*c.op, lane.await_oldest());
-        runner_.confirm(*c.op);
-      } catch (const std::exception& error) {
-        throw Error(runner_.failure(*c.op, *c.step, error.what()));
-      }
+    guarded(*c.op, *c.step, [&] {
+      c.step->ran(*c.op, lane.await_oldest());
+      runner_.confirm(*c.op);
     });
     lane.retire();
     --c.step->ops_left;

@@ -152,6 +152,7 @@ class ThreadedWalker final : public LaneWalker {
 
   void walk(std::size_t lane) {
     if (on_lane_start_) on_lane_start_(static_cast<Lane>(lane));
+    use_device();
     for (std::uint64_t number = 0;; ++number) {
       for (std::uint64_t seen = submitted_.load(); seen <= number; seen = submitted_.load())
         submitted_.wait(seen);
@@ -166,6 +167,15 @@ class ThreadedWalker final : public LaneWalker {
         if (failed_) return;
       }
       if (step.ops_left.fetch_sub(1) == 1) tell_progress();
+    }
+  }
+
+  // By each thread once: its device is nobody else's to change.
+  void use_device() {
+    try {
+      runner_.device().use_on_this_thread();
+    } catch (const std::exception& error) {
+      op_failed(error.what());
     }
   }
 
@@ -227,7 +237,6 @@ class ThreadedWalker final : public LaneWalker {
     if (failed_) return;
     const std::size_t run = step.run_index % 2;
     try {
-      runner_.device().use_on_this_thread();  // Else the first call of a thread opens device 0.
       for (const Edge& edge : track.op->after) hold(*track.op, edge, step);
       lane.begin();
       runner_.issue(*track.op, step);
@@ -248,10 +257,10 @@ class ThreadedWalker final : public LaneWalker {
 
   // Sees to it that what a stream has done counts as complete.
   void complete(StreamLane& lane) {
+    use_device();
     std::int64_t free_ns = 0;  // when the stream was done with the op before
     while (const auto flight = lane.oldest()) {
       try {
-        runner_.device().use_on_this_thread();  // As where it was issued.
         const OpSpan span = lane.await_oldest();
         runner_.confirm(*flight->op);
         stream_is_done(*flight, span, free_ns);
@@ -308,7 +317,7 @@ class ThreadedWalker final : public LaneWalker {
       late_lane(*track.op).worked(end - start);
       finish(track, step, end);
     } catch (const std::exception& error) {
-      op_failed(error.what());
+      op_failed(runner_.failure(*track.op, step, error.what()));
     }
   }
 

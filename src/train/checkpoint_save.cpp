@@ -34,7 +34,10 @@ SaveVote CheckpointSave::vote() const {
 }
 
 void CheckpointSave::advance(const SaveVote& agreed) {
-  if (agreed.is_busy) return;
+  if (agreed.is_busy) {
+    if (agreed.has_failed) stop_writing();
+    return;
+  }
   if (agreed.has_failed && outcome_.failure.empty())
     outcome_.failure = session_.first_of_ranks(stage_.failure());
   const bool has_failed = !outcome_.failure.empty();
@@ -72,6 +75,12 @@ void CheckpointSave::take_from_step() {
 void CheckpointSave::give_up() {
   if (phase_ != Phase::writing) return;
   if (outcome_.failure.empty()) outcome_.failure = "it was given up";
+  stop_writing();
+}
+
+// Whoever knows why tells.
+void CheckpointSave::stop_writing() {
+  if (phase_ != Phase::writing) return;
   is_given_up_ = true;
   if (session_.sink() != nullptr) session_.sink()->give_up();
 }
@@ -90,14 +99,14 @@ void CheckpointSave::write(std::function<void()> hand_over) {
   ensure(is_open());
   start(Phase::writing, true, [this, hand_over = std::move(hand_over)] {
     hand_over();
-    pieces_ = writer_->finish();
+    if (!is_given_up_) pieces_ = writer_->finish();
   });
 }
 
 void CheckpointSave::commit() {
   pieces_ = pieces_of_ranks();
   start(Phase::committing, is_first(), [this] {
-    writer_->commit(pieces_, note_);
+    outcome_.bytes = writer_->commit(pieces_, note_);
     end_ns_ = now_ns();
     outcome_.warning = after_commit();
   });
@@ -116,7 +125,6 @@ void CheckpointSave::end() {
 // The new one is verified by now: what goes wrong here is told, and no reason to stop.
 std::string CheckpointSave::after_commit() {
   try {
-    outcome_.bytes = CheckpointReader::open(engine_, outcome_.path)->info().bytes;
     if (config_.save_total_limit > 0)
       remove_old_checkpoints(engine_.file_system(), config_.output_dir.string(),
                              config_.save_total_limit, note_.step);

@@ -54,6 +54,7 @@ class CheckpointSave {
   void start(Phase phase, bool takes_part, std::function<void()> work);
   void open_files();
   void write(std::function<void()> hand_over);
+  void stop_writing();
   void commit();
   void clear();
   void end();

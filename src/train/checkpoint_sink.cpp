@@ -34,7 +34,6 @@ void CheckpointSink::give_up() {
   const std::lock_guard lock(mutex_);
   if (state_ != State::taking) return;
   state_ = State::dropping;
-  failure_ = "it was given up";
   changed_.notify_all();
 }
 

@@ -25,8 +25,8 @@ class CheckpointSink final : public StateSink {
 
   // The next tiles are the writer's, which lives until wait() has returned.
   void arm(CheckpointWriter& writer);
-  // Until all tiles were taken, or what comes is dropped because a write has failed: the writer's
-  // finish() tells. Throws Error when it was given up, or could not make sense of a tile.
+  // Until all tiles were taken, or what comes is dropped: because it was given up, or the writer
+  // has failed, whose finish() tells. Throws Error when it could not make sense of a tile.
   void wait();
   // Drops what still comes.
   void give_up();

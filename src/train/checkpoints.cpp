@@ -197,6 +197,7 @@ SaveVote Checkpoints::settle() {
     const SaveVote own = save_->vote();
     const auto [is_busy, has_failed] = session_.any_rank(std::array{own.is_busy, own.has_failed});
     if (!is_busy) return {false, has_failed};
+    if (has_failed) save_->advance({is_busy, has_failed});  // What the others write is in vain.
     save_->nap(nap);
   }
 }

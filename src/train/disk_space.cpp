@@ -73,29 +73,52 @@ bool has_checkpoint(const DiskSum& sum) {
          sum.demands.end();
 }
 
+std::string advice_of(const DiskSum& sum) {
+  std::string text;
+  for (const DiskDemand& demand : sum.demands)
+    if (!demand.advice.empty() && !text.ends_with(demand.advice)) text += "; " + demand.advice;
+  return text;
+}
+
 [[noreturn]] void refuse(const DiskSum& sum) {
   const bool shares = sum.demands.size() > 1;
   throw ConfigError(fmt::format(
-      "too little room on the file system of {}: this run needs {}{}, and {} are free: make room, "
-      "or put output_dir, export_dir or offload.nvme_paths on another drive{}",
+      "too little room on the file system of {}: this run needs {}{}, and {} are free, {} too "
+      "little: make room, or put output_dir, export_dir or offload.nvme_paths on another drive{}{}",
       sum.demands.front().directory,
       shares ? fmt::format("{} there in all, ", format_bytes(sum.bytes())) : "",
       list_of(sum.demands), format_bytes(sum.available_bytes),
-      has_checkpoint(sum) ? ", or set save_only_model or save_strategy: \"no\"" : ""));
+      format_bytes(sum.bytes() - sum.available_bytes),
+      has_checkpoint(sum) ? ", or set save_only_model or save_strategy: \"no\"" : "",
+      advice_of(sum)));
 }
 
-// What is there of the run's own state is not asked for again.
-std::uint64_t bytes_to_take_over(const RunConfig& config, const std::string& path) {
-  return config.offload.versioned ? durable_bytes_in(config, path) : 0;
+// What is there of the run's own state is not asked for again where it goes on in place.
+std::uint64_t bytes_to_take_over(const RunConfig& config, const HostShare& share,
+                                 const std::string& path) {
+  const bool stays = config.offload.versioned && share.why_not_in_place.empty();
+  return stays ? durable_bytes_in(config, path) : 0;
 }
 
-std::vector<DiskDemand> drive_demands(const RunConfig& config, const PlannedRun& run, int ranks) {
+// The old state goes only when the new one is whole.
+std::string advice_on_tiles(const HostShare& share) {
+  if (share.why_not_in_place.empty()) return "";
+  return fmt::format(
+      "the state that the run goes on from stays where it is until the new tiles hold it, because "
+      "{}: a run that is as it was in this goes on in place, with no more room",
+      share.why_not_in_place);
+}
+
+std::vector<DiskDemand> drive_demands(const RunConfig& config, const PlannedRun& run,
+                                      const HostShare& share) {
+  const int ranks = share.num_ranks;
   std::vector<DiskDemand> demands;
   for (std::size_t drive = 0; drive < run.plan.drive_bytes.size(); ++drive) {
     const std::string& path = config.offload.nvme_paths.at(drive);
     const std::uint64_t bytes = run.plan.drive_bytes[drive] * static_cast<std::uint64_t>(ranks);
     demands.push_back({ranks == 1 ? "tiles" : fmt::format("tiles of {} ranks", ranks), path,
-                       bytes - std::min(bytes, bytes_to_take_over(config, path))});
+                       bytes - std::min(bytes, bytes_to_take_over(config, share, path)),
+                       advice_on_tiles(share)});
   }
   return demands;
 }
@@ -117,7 +140,7 @@ Disk disk_of(const std::string& directory) {
 
 std::vector<DiskDemand> disk_demands(const RunConfig& config, const PlannedRun& run,
                                      const HostShare& share) {
-  std::vector<DiskDemand> demands = drive_demands(config, run, share.num_ranks);
+  std::vector<DiskDemand> demands = drive_demands(config, run, share);
   if (share.writes_checkpoint)
     demands.push_back(
         {checkpoint_demand_name, config.output_dir.string(), checkpoint_demand(config, run).bytes});

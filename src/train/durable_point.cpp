@@ -50,13 +50,10 @@ Found look_here(const FileSystem& files, const StateStores& stores) {
 }
 
 [[noreturn]] void refuse(const StateStores& stores, const std::string& what) {
-  std::string directories;
-  for (const std::string& directory : stores.directories)
-    directories += (directories.empty() ? "" : ", ") + directory;
   throw Error(fmt::format(
       "the state of this output_dir's run cannot be gone on from: {}. To go on from its newest "
       "checkpoint or to begin again, remove versioned_state.json there, and {}* in {}",
-      what, stores.prefix(), directories));
+      what, stores.prefix(), stores.drives()));
 }
 
 // The newest that the last rank to commit has; no other rank went on before it had.
@@ -101,9 +98,11 @@ std::optional<DurablePoint> find_durable_point(const FileSystem& files, const St
   damage = first_of(exchange(damage));
   if (!damage.empty()) refuse(stores, damage);
   for (const std::string& text : exchange(found.text())) found.add(text);
-  DurablePoint point{stores, common_version(stores, found), {}};
+  DurablePoint point{stores, common_version(stores, found), {}, {}};
   const std::string note = first_of(exchange(found.notes[point.version]));
-  point.note = parse_durable_note(note, stores.path(0)).note;
+  const DurableNote kept = parse_durable_note(note, stores.path(0));
+  point.note = kept.note;
+  point.output_dir = kept.output_dir;
   if (point.note.step != static_cast<std::int64_t>(point.version))
     refuse(stores, fmt::format("version {} of {} tells of step {}", point.version, stores.path(0),
                                point.note.step));

@@ -1,7 +1,10 @@
 #include "train/durable_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "io/store/store_files.hpp"
@@ -24,7 +27,30 @@ bool is_same(const TileExtent& found, const StoreTile& wanted) {
          found.tile.drive == wanted.drive;
 }
 
+// Of one rank with these tiles; empty: nothing is.
+std::string what_is_other(const FileSystem& files, const StateStores& from, const StateStores& to,
+                          int rank, std::span<const StoreTile> tiles) {
+  if (from.world != to.world)
+    return fmt::format("the number of ranks was {} and is {}", from.world, to.world);
+  if (from.directories != to.directories)
+    return fmt::format("its drives were {} and are {}", from.drives(), to.drives());
+  if (!files.is_directory(from.path(rank)))
+    return fmt::format("{} is on another host", from.path(rank));
+  const StoreDescription found = read_description(files, from.path(rank)).part.store;
+  if (std::ranges::equal(found.tiles, tiles, is_same)) return "";
+  return "its tiles are cut otherwise (offload.tile_bytes, zero_stage, optim or "
+         "optimizer_moments)";
+}
+
 }  // namespace
+
+std::string why_not_in_place(const FileSystem& files, const PlannedRun& run,
+                             const ResumePoint& point) {
+  if (!point.durable) return "";
+  if (!run.plan.policy.versioned_state) return "offload.versioned is false now";
+  return what_is_other(files, point.durable->stores, point.stores, run.program.rank,
+                       split_nvme_tiles(run).state);
+}
 
 NvmeSplit split_nvme_tiles(const PlannedRun& run) {
   const NvmeTiles all(run.program, run.plan);
@@ -57,14 +83,9 @@ DurableRun::DurableRun(const RunConfig& config, const PlannedRun& run, IoEngine&
       point_(point) {}
 
 bool DurableRun::can_adopt() const {
-  if (!point_.durable) return false;
-  const StateStores& from = point_.durable->stores;
-  const FileSystem& files = engine_.file_system();
-  if (from.world != point_.stores.world || from.directories != point_.stores.directories ||
-      !files.is_directory(from.path(rank_)))
-    return false;
-  const StoreDescription found = read_description(files, from.path(rank_)).part.store;
-  return std::ranges::equal(found.tiles, tiles_, is_same);
+  return point_.durable &&
+         what_is_other(engine_.file_system(), point_.durable->stores, point_.stores, rank_, tiles_)
+             .empty();
 }
 
 std::unique_ptr<ShardStore> DurableRun::adopt(Verify verify) {
@@ -74,6 +95,7 @@ std::unique_ptr<ShardStore> DurableRun::adopt(Verify verify) {
 }
 
 std::unique_ptr<ShardStore> DurableRun::create(Verify verify) {
+  if (point_.durable) check_readable_here(engine_.file_system(), point_.durable->stores);
   StoreSpec spec;
   spec.kind = StoreKind::versioned;
   spec.name = point_.stores.name(rank_);

@@ -37,6 +37,7 @@ class DurableSource final : public CheckpointReader {
   DurableSource(IoEngine& engine, const DurablePoint& point) {
     info_.path = point.describe();
     info_.note = point.note;
+    check_readable_here(engine.file_system(), point.stores);
     for (int rank = 0; rank < point.stores.world; ++rank)
       add(stores_.emplace_back(engine, point.stores.path(rank), point.version));
     order();
@@ -165,6 +166,18 @@ class DurableSource final : public CheckpointReader {
 };
 
 }  // namespace
+
+void check_readable_here(const FileSystem& files, const StateStores& stores) {
+  for (int rank = 0; rank < stores.world; ++rank)
+    if (!files.is_directory(stores.path(rank)))
+      throw ConfigError(
+          fmt::format("{} is on another host, and only a run as the one before can go on from "
+                      "stores on several "
+                      "hosts: go on as before, each rank on its host, with the same drives, ranks "
+                      "and tiles and "
+                      "save_strategy: steps, and change what you want from a checkpoint",
+                      stores.path(rank)));
+}
 
 std::unique_ptr<CheckpointReader> open_durable_state(IoEngine& engine, const DurablePoint& point) {
   return std::make_unique<DurableSource>(engine, point);

@@ -49,8 +49,8 @@ double seconds_to_save(std::uint64_t bytes, const RunConfig& config, const Plann
   const int index = machine.saving_drive();
   if (index < 0) return 0;
   const DriveProfile& drive = machine.drives[static_cast<std::size_t>(index)];
-  double seconds = static_cast<double>(bytes) / drive.new_file_rate();
-  if (saves_state(config)) seconds += static_cast<double>(bytes) / drive.read_bytes_per_s;
+  const double seconds = static_cast<double>(bytes) / drive.new_file_rate() +
+                         static_cast<double>(bytes) / drive.read_bytes_per_s;
   // Each rank reads its tiles one after the other, whichever drive they are on.
   const int ranks = std::max(1, machine.ranks);
   const int readers = std::min(ranks, static_cast<int>(machine.drives.size()));

@@ -26,6 +26,11 @@ StateStores new_stores(const RunConfig& config) {
   return stores;
 }
 
+fs::path normal(const fs::path& path) {
+  const fs::path normal = fs::absolute(path).lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
 void refuse_unused(const DurablePoint& durable) {
   throw ConfigError(fmt::format(
       "the state after step {} of this output_dir's run is in {}, and resume_from_checkpoint is "
@@ -33,9 +38,30 @@ void refuse_unused(const DurablePoint& durable) {
       durable.version, durable.describe()));
 }
 
-fs::path normal(const fs::path& path) {
-  const fs::path normal = fs::absolute(path).lexically_normal();
-  return normal.has_filename() ? normal : normal.parent_path();
+// Whether a folder's record says that it is its runs that the stores belong to.
+bool has_state(const FileSystem& files, const fs::path& output_dir, const StateStores& stores) {
+  try {
+    return read_state_record(files, output_dir.string()).current.id == stores.id;
+  } catch (const FormatError&) {
+    return true;  // It cannot be told.
+  }
+}
+
+// A folder that was moved takes its state along: its old name is gone, or is another folder's by
+// now. Of a copy and its original, one alone can go on. Returns the old name; empty: it is the
+// same.
+std::string moved_from(const FileSystem& files, const RunConfig& config,
+                       const DurablePoint& durable) {
+  const fs::path own = normal(config.output_dir), noted(durable.output_dir);
+  std::error_code elsewhere;
+  if (own == noted || fs::equivalent(own, noted, elsewhere)) return "";
+  if (!has_state(files, noted, durable.stores)) return noted.string();
+  throw ConfigError(fmt::format(
+      "the state in {} is that of the run in {}, of which {} is a copy: set output_dir to {} to go "
+      "on from it; or remove versioned_state.json in {} to begin anew there, or in {} if that one "
+      "is given up",
+      durable.describe(), noted.string(), own.string(), noted.string(), own.string(),
+      noted.string()));
 }
 
 // What the config names takes the place of the state that is there.
@@ -111,6 +137,7 @@ ResumePoint choose_resume_point(const RunConfig& config, IoEngine& engine, const
   const StateRecord found = read_state_record(files, output_dir);
   ResumePoint point;
   point.durable = find_durable_point(files, found, exchange);
+  if (point.durable) point.moved_from = moved_from(files, config, *point.durable);
   if (point.durable && config.resume_from_checkpoint.empty()) refuse_unused(*point.durable);
   if (const auto reader = open_resume_point(config, engine)) point.checkpoint = reader->info();
   choose(config, point);

@@ -81,7 +81,8 @@ std::int64_t resume_index(const RunConfig& config, const RunNote& note, const Ba
   if (rows % turn != 0)
     refuse(
         fmt::format("its run had seen {} rows, which is no multiple of per_device_train_batch_size "
-                    "x ranks = {}",
+                    "x ranks = {}: choose these two so that their product divides it, or name "
+                    "another checkpoint",
                     rows, turn));
   return rows / turn;
 }

@@ -46,8 +46,9 @@ class SaveBuffers {
 
   // The one that has been on its way for longest; waits until it has arrived.
   SaveBuffer& next();
-  // What was written from one of them did not arrive; the writer knows why.
+  // What was written from one of them did not arrive, or the writer has failed: it knows why.
   bool has_failed() const { return has_failed_; }
+  void writer_failed() { has_failed_ = true; }
   // For the next checkpoint: waits for those on their way and forgets what failed.
   void reset();
 

@@ -214,13 +214,22 @@ std::unique_ptr<ShardStore> Session::open_versioned(std::vector<StoreTile> tiles
   return all_can ? durable_->adopt(verify) : durable_->create(verify);
 }
 
+void Session::load_checkpoint(const std::string& path) {
+  try {
+    load_state(run_, *state_, *CheckpointReader::open(engine(), path));
+  } catch (const FormatError& error) {
+    throw FormatError(fmt::format("{}. To go on from an older checkpoint, move {} away first",
+                                  error.what(), path));
+  }
+}
+
 void Session::load(const SessionOptions& options) {
   if (durable_ != nullptr && durable_->is_adopted())
     derive_weights(run_, *state_, control());
   else if (point_ != nullptr && point_->durable)
     load_state(run_, *state_, *open_durable_state(engine(), *point_->durable));
   else if (!options.resume.empty())
-    load_state(run_, *state_, *CheckpointReader::open(engine(), options.resume));
+    load_checkpoint(options.resume);
   else
     load_weights(config_.model_name_or_path, run_, *state_);
 }
@@ -302,15 +311,15 @@ void Session::gather_bytes(std::span<std::byte> own, std::span<std::byte> all) {
 
 std::string Session::first_of_ranks(const std::string& text) {
   if (run_.program.world == 1) return text;
-  constexpr std::size_t length = 1024;
-  std::vector<char> own(length);
-  text.copy(own.data(), length - 1);
+  const std::vector<std::size_t> lengths = gather_over_ranks(std::vector{text.size()});
+  const std::size_t longest = *std::ranges::max_element(lengths);
+  if (longest == 0) return "";
+  std::vector<char> own(longest);
+  text.copy(own.data(), longest);
   const std::vector<char> all = gather_over_ranks(std::move(own));
-  for (std::size_t begin = 0; begin < all.size(); begin += length) {
-    const std::string said(&all[begin]);
-    if (!said.empty()) return said;
-  }
-  return "";
+  const auto first = std::ranges::find_if(lengths, [](std::size_t length) { return length > 0; });
+  const auto begin = static_cast<std::size_t>(first - lengths.begin()) * longest;
+  return {&all[begin], *first};
 }
 
 Evaluation Session::evaluate(const Batches& batches, const std::function<bool()>& stops) {

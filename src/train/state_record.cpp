@@ -95,10 +95,25 @@ bool is_empty(const StateRecord& record) {
   return record.current.id.empty() && record.next.id.empty() && record.others.empty();
 }
 
+// One that could not be read again would lock the state away.
+void check_count(const StateRecord& record) {
+  if (record.others.size() + 2 <= stores_max) return;
+  const StateStores& first = record.others.front();
+  throw ConfigError(fmt::format(
+      "{} versioned stores that hold nothing any more could not be removed from the drives, the "
+      "first {}* in {}: see why (rights, a drive that fails), or remove them by hand",
+      record.others.size(), first.prefix(), first.drives()));
+}
+
 }  // namespace
 
 std::string StateStores::prefix() const { return fmt::format("strata-state-{}-rank", id); }
 std::string StateStores::name(int rank) const { return prefix() + std::to_string(rank); }
+std::string StateStores::drives() const {
+  std::string list;
+  for (const std::string& directory : directories) list += (list.empty() ? "" : ", ") + directory;
+  return list;
+}
 std::string StateStores::path(int rank) const { return directories.front() + "/" + name(rank); }
 
 StateRecord read_state_record(const FileSystem& files, const std::string& output_dir) {
@@ -111,6 +126,7 @@ StateRecord read_state_record(const FileSystem& files, const std::string& output
 void write_state_record(FileSystem& files, const std::string& output_dir,
                         const StateRecord& record) {
   const std::string path = record_path(output_dir);
+  check_count(record);
   if (!is_empty(record)) {
     const std::string text = text_of(record);
     replace_file(files, path, path + ".tmp", std::as_bytes(std::span(text)));

@@ -5,6 +5,7 @@
 
 #include "io/store/aligned_memory.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/saved_pieces.hpp"
 #include "train/save_buffers.hpp"
 #include "train/state_pieces.hpp"
 #include "train/tile_pieces.hpp"
@@ -12,7 +13,7 @@
 namespace strata {
 namespace {
 
-constexpr std::uint64_t num_buffers = 8;  // as a plan that saves in the background
+constexpr std::uint64_t num_buffers = saved_pieces_in_flight;
 
 // Tile after tile, through all of its memory.
 class StateSaver {

@@ -57,6 +57,7 @@ const TilePiece* TilePieces::find(ShardId shard, int tile) const {
 void TilePieces::write(const TilePiece& piece, std::span<const std::byte> bytes,
                        std::span<const std::byte> weight, SaveBuffers& buffers,
                        CheckpointWriter& writer) const {
+  if (writer.has_failed()) return buffers.writer_failed();
   SaveBuffer& buffer = buffers.next();
   fill(piece, bytes, weight, buffer.memory());
   writer.write(piece.vector, piece.span.first, piece.span.count, buffer.memory(), buffer.begin());

@@ -30,10 +30,9 @@ class TilePieces {
   const std::vector<TilePiece>& all() const { return pieces_; }
   // Null: the tile has no element of the model.
   const TilePiece* find(ShardId shard, int tile) const;
-  const std::vector<StateVector>& vectors() const { return vectors_; }
 
   // Makes the piece of the tile's bytes and, of a split master, its weight's, in the next of the
-  // buffers, and starts its write.
+  // buffers, and starts its write. Not where the writer has failed: the buffers have too then.
   void write(const TilePiece& piece, std::span<const std::byte> bytes,
              std::span<const std::byte> weight, SaveBuffers& buffers,
              CheckpointWriter& writer) const;

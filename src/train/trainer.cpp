@@ -13,6 +13,7 @@
 #include "strata/core/error.hpp"
 #include "train/run_note.hpp"
 #include "train/run_saves.hpp"
+#include "train/shard_check.hpp"
 #include "train/step_recorder.hpp"
 #include "train/steps_in_flight.hpp"
 
@@ -39,30 +40,19 @@ std::unique_ptr<Batches> open_batches(const RunConfig& config,
   return std::make_unique<Batches>(open_shards(paths), options);
 }
 
-using Paths = std::vector<std::filesystem::path>;
-
-void check_shards(const RunConfig& config, const std::string& key, const Paths& paths) {
-  if (paths.empty())
-    throw ConfigError(key + " names no token shard: make one with `strata prepare`");
-  const HfConfig hf = read_hf_config(config.model_name_or_path);
-  for (const auto& path : paths) {
-    if (!std::filesystem::is_regular_file(path))
-      throw ConfigError(
-          fmt::format("{}: {} is no file: make it with `strata prepare`", key, path.string()));
-    const TokenShardInfo info = TokenShard(path, TokenShardCheck::header).info();
-    if (info.vocab_size > static_cast<std::uint64_t>(hf.vocab_size))
-      throw ConfigError(fmt::format(
-          "{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own "
-          "tokenizer",
-          path.string(), info.vocab_size, config.model_name_or_path.string(), hf.vocab_size));
-  }
-}
-
 }  // namespace
 
 void check_data(const RunConfig& config) {
   check_shards(config, "dataset", config.dataset);
   if (config.evaluate) check_shards(config, "eval_dataset", config.eval_dataset);
+}
+
+std::vector<std::string> data_warnings(const RunConfig& config, Purpose purpose) {
+  std::vector<std::filesystem::path> paths;
+  if (purpose == Purpose::train) paths = config.dataset;
+  if (purpose == Purpose::evaluate || config.evaluate)
+    paths.insert(paths.end(), config.eval_dataset.begin(), config.eval_dataset.end());
+  return unchecked_shards(config, paths);
 }
 
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config, int rank) {
@@ -126,6 +116,11 @@ void Trainer::report_to(Progress& progress) {
 }
 
 void Trainer::resume(const RunNote& note) {
+  if (config_.max_steps > 0 && config_.max_steps < note.step)
+    throw ConfigError(
+        fmt::format("max_steps is {}, and the checkpoint to resume from stands at step {} already: "
+                    "set max_steps to at least {}, or name an older checkpoint",
+                    config_.max_steps, note.step, note.step));
   first_step_ = note.step;
   updates_applied_ = note.updates_applied;
   skipped_steps_ = note.skipped_steps;
@@ -164,7 +159,7 @@ void Trainer::prepare(Slot& slot, std::int64_t step) {
 
 TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save) {
   TrainOutcome outcome;
-  outcome.steps = first_step_;
+  outcome.first_step = outcome.steps = first_step_;
   outcome.skipped_steps = skipped_steps_;
   began_ns_ = now_ns();
   session_.begin_durable(note(first_step_), config_.gradient_accumulation_steps * config_.world);
@@ -222,6 +217,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   outcome.seconds = seconds(now_ns() - begin);
   outcome.durable_step = session_.durable_step();
   finish(recorder, outcome);
+  fail_without_updates(outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
   save_at_end(outcome);
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
@@ -268,9 +264,24 @@ void Trainer::took(const Slot& slot, const StepResult& result, double step_secon
   show(line);
   if (result.finite || config_.non_finite != NonFinitePolicy::stop) return;
   outcome.failure = fmt::format(
-      "step {}: the gradient is not finite (loss {}); nothing of this step was applied. Lower "
-      "learning_rate, or set non_finite: skip_step to go on without such steps",
-      outcome.steps, result.loss);
+      "step {}: the gradient is not finite (loss {}); nothing of this step was applied. {}",
+      outcome.steps, result.loss,
+      updates_applied_ > 0
+          ? "Lower learning_rate, or set non_finite: skip_step to go on without such steps"
+          : "No update was applied before it, so it comes of what the run began with: look at the "
+            "weights of model_name_or_path");
+}
+
+// Steps that are all skipped look like training and are none.
+void Trainer::fail_without_updates(TrainOutcome& outcome) const {
+  const std::int64_t ran = outcome.steps - outcome.first_step;
+  const bool is_at_end = outcome.failure.empty() && outcome.steps == total_steps_;
+  if (!is_at_end || ran == 0 || outcome.updates > 0) return;
+  outcome.failure = fmt::format(
+      "none of the {} steps was applied: their gradients were not finite; the weights are what "
+      "they "
+      "were before",
+      ran);
 }
 
 // Agreed on by all ranks: each must do the same next.

@@ -53,11 +53,12 @@ std::uint64_t load_buffer_bytes(const Program& program) {
   return WeightsLoader::buffer_bytes(program);
 }
 
-// Tiles, and a piece as fp32 and as it is written.
+// Tiles, a piece as fp32 and as it is written, and what is read back.
 std::uint64_t export_buffer_bytes(const Program& program, DType dtype) {
   return TileSource::buffer_bytes(program) +
          static_cast<std::uint64_t>(tensor_source_elements *
-                                    (dtype_bytes(DType::f32) + dtype_bytes(dtype)));
+                                    (dtype_bytes(DType::f32) + dtype_bytes(dtype))) +
+         export_read_back_bytes;
 }
 
 std::uint64_t held_bytes(const PlannedRun& run, Role role) {

@@ -16,6 +16,7 @@ namespace strata {
 namespace {
 
 using testing::all_ways;
+using testing::checkpoint_of;
 using testing::difference_after;
 using ::testing::ElementsAre;
 using testing::fresh_folder;
@@ -27,9 +28,9 @@ using testing::mixed;
 using testing::ResumeBench;
 using testing::RunTrail;
 using testing::RunWatch;
+using testing::saving_config;
 using testing::small_tiles;
 using testing::split;
-using testing::tiny_config;
 using testing::two_stage_3;
 using testing::Way;
 
@@ -40,12 +41,8 @@ class BackgroundSave : public ::testing::Test {
   BackgroundSave() : files_(make_training_files(random_model_preset("tiny"))) {}
 
   RunConfig config(const Way& way) const {
-    RunConfig config = tiny_config(files_);
-    config.max_steps = last_step;
-    config.evaluate = false;
+    RunConfig config = saving_config(files_, saved_step, last_step);
     config.gradient_accumulation_steps = 6 / way.world;
-    config.output_dir = fresh_folder("run");
-    config.save_steps = saved_step;
     way.apply(config);
     return config;
   }
@@ -53,9 +50,6 @@ class BackgroundSave : public ::testing::Test {
     RunConfig config = this->config(way);
     config.save_in_background = false;
     return config;
-  }
-  static std::string checkpoint_of(const RunConfig& config, std::int64_t step = saved_step) {
-    return (config.output_dir / ("checkpoint-" + std::to_string(step))).string();
   }
   std::vector<std::int64_t> steps_in(const RunConfig& config) {
     std::vector<std::int64_t> steps;
@@ -77,7 +71,8 @@ TEST_F(BackgroundSave, WritesWhatARunThatStandsStillWrites) {
   for (const Way& way : all_ways()) {
     const RunConfig along = config(way), still = paused(way);
     const RunTrail beside = bench_.train(along, way.world), plain = bench_.train(still, way.world);
-    EXPECT_EQ(difference(checkpoint_of(along), checkpoint_of(still)), "") << way.name;
+    EXPECT_EQ(difference(checkpoint_of(along, saved_step), checkpoint_of(still, saved_step)), "")
+        << way.name;
     EXPECT_EQ(difference_after(0, plain, beside), "") << way.name;
     EXPECT_THAT(beside.saved, ElementsAre(saved_step)) << way.name;
     EXPECT_THAT(beside.events, IsEmpty()) << way.name;
@@ -88,7 +83,7 @@ TEST_F(BackgroundSave, ResumesToTheSameBits) {
   for (const Way& way : {mixed, split, two_stage_3}) {
     const RunConfig first = config(way);
     const RunTrail whole = bench_.train(first, way.world);
-    const RunTrail resumed = bench_.train(config(way), way.world, checkpoint_of(first));
+    const RunTrail resumed = bench_.train(config(way), way.world, checkpoint_of(first, saved_step));
     EXPECT_EQ(difference_after(saved_step, whole, resumed), "") << way.name;
   }
 }
@@ -102,7 +97,7 @@ TEST_F(BackgroundSave, IsTheSameInAnyLegalOrderOfAStepsOps) {
       RunWatch watch;
       watch.executor = {ExecutionMode::seeded, seed, Poison::on};
       EXPECT_EQ(difference_after(0, plain, bench_.train(along, 1, "", watch)), "");
-      EXPECT_EQ(difference(checkpoint_of(along), checkpoint_of(still)), "")
+      EXPECT_EQ(difference(checkpoint_of(along, saved_step), checkpoint_of(still, saved_step)), "")
           << way.name << ", seed " << seed;
     }
   }
@@ -114,7 +109,7 @@ TEST_F(BackgroundSave, PacksApproximateMomentsAsARunThatStandsStillDoes) {
     along.optimizer_moments = still.optimizer_moments = moments;
     bench_.train(along, 1);
     bench_.train(still, 1);
-    EXPECT_EQ(difference(checkpoint_of(along), checkpoint_of(still)), "");
+    EXPECT_EQ(difference(checkpoint_of(along, saved_step), checkpoint_of(still, saved_step)), "");
   }
 }
 

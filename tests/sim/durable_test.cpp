@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/store/dead_stores.hpp"
 #include "io/store/named_stores.hpp"
 #include "sim/resumed_run.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
+#include "strata/topology/topology.hpp"
 #include "strata/train/durable_state.hpp"
 #include "support/sanitizers.hpp"
 
@@ -262,6 +264,141 @@ TEST_F(Durable, IsNotPassedOverByARunThatWasNotToldToGoOn) {
   EXPECT_THAT([&] { bench.go_on(own, 1); },
               ThrowsMessage<ConfigError>(HasSubstr("would be given up")));
   EXPECT_EQ(point(bench, own)->note.step, step);
+}
+
+// --- Output folders that have another name by now
+
+TEST_F(Durable, GoesOnInAFolderThatWasMoved) {
+  ResumeBench whole_bench, bench;
+  const RunTrail whole = whole_bench.go_on(with_checkpoints(config()), 1);
+  const std::uint64_t changes = changes_of(config(), 1);
+  RunConfig own = config();
+  const std::int64_t step = cut(bench, own, 1, changes / 2);
+  ASSERT_GT(step, 0);
+  const std::string before = own.output_dir.string();
+  own.output_dir = fresh_folder("moved");
+  bench.disk().file_system().rename(before, own.output_dir.string());
+  EXPECT_EQ(choose_resume_point(own, bench.disk(), alone(), true).moved_from, before);
+  // From its next step on the state is that of the folder as it is called now.
+  const std::int64_t later = cut(bench, own, 1, changes / 3);
+  ASSERT_GT(later, step);
+  EXPECT_EQ(point(bench, own)->output_dir, own.output_dir.string());
+  EXPECT_EQ(difference_after(later, whole, bench.go_on(own, 1)), "");
+  EXPECT_TRUE(bench.disk().file_system().list(drive).empty());
+}
+
+TEST_F(Durable, IsNotTakenByACopyOfItsFolder) {
+  ResumeBench bench;
+  const RunConfig own = config();
+  const std::int64_t step = cut(bench, own, 1, changes_of(config(), 1) / 2);
+  ASSERT_GT(step, 0);
+  RunConfig copy = own;
+  copy.output_dir = fresh_folder("copy");
+  FileSystem& files = bench.disk().file_system();
+  files.make_directory(copy.output_dir.string());
+  const std::string record = "/versioned_state.json";
+  files.write_file(copy.output_dir.string() + record,
+                   files.read_file(own.output_dir.string() + record, 1 << 20));
+  EXPECT_THAT(
+      [&] { bench.go_on(copy, 1); },
+      ThrowsMessage<ConfigError>(AllOf(
+          HasSubstr("strata-state-"), HasSubstr("is a copy"), HasSubstr(own.output_dir.string()),
+          HasSubstr(copy.output_dir.string()), HasSubstr("remove versioned_state.json"))));
+  EXPECT_EQ(point(bench, own)->note.step, step);
+  // The original is given up: what was a copy is what there is.
+  files.remove(own.output_dir.string() + record);
+  const ResumePoint chosen = choose_resume_point(copy, bench.disk(), alone(), true);
+  EXPECT_EQ(chosen.moved_from, own.output_dir.string());
+  EXPECT_EQ(chosen.note()->step, step);
+}
+
+TEST_F(Durable, KnowsItsFolderByAnotherPath) {
+  ResumeBench bench;
+  RunConfig own = config();
+  ASSERT_GT(cut(bench, own, 1, changes_of(config(), 1) / 2), 0);
+  const std::filesystem::path link = fresh_folder("links") / "out";
+  std::filesystem::create_directory_symlink(own.output_dir, link);
+  // The simulated disk has no links: there it is a folder with the same record.
+  FileSystem& files = bench.disk().file_system();
+  files.make_directory(link.parent_path().string());
+  files.make_directory(link.string());
+  files.write_file(link.string() + "/versioned_state.json",
+                   files.read_file(own.output_dir.string() + "/versioned_state.json", 1 << 20));
+  own.output_dir = link;
+  EXPECT_EQ(choose_resume_point(own, bench.disk(), alone(), true).moved_from, "");
+}
+
+// --- Drives that are nearly full
+
+class DurableOnAFullDrive : public Durable {
+ protected:
+  DurableOnAFullDrive() : bench_(SimOptions{.capacity_bytes = capacity}) {}
+  // Of a run that was cut amid its steps, with so much left of the drive beside its state. Returns
+  // the step.
+  std::int64_t leave_cut(const RunConfig& own, std::uint64_t left) {
+    const std::int64_t step = cut(bench_, own, 1, changes_of(config(), 1) * 3 / 4);
+    FileSystem& files = bench_.disk().file_system();
+    remove_dead_scratch(files, drive);
+    const std::vector<std::byte> filler(files.free_bytes(drive) - left);
+    files.write_file("/filler", filler);
+    return step;
+  }
+
+  static constexpr std::uint64_t capacity = 24 << 20;
+  ResumeBench bench_;
+};
+
+TEST_F(DurableOnAFullDrive, GoesOnInPlaceWithNextToNoRoom) {
+  ResumeBench whole_bench;
+  RunConfig own = config();
+  own.offload.weights = {0, 1, 0};  // no scratch beside the state
+  RunConfig kept = with_checkpoints(own);
+  const RunTrail whole = whole_bench.go_on(kept, 1);
+  const std::int64_t step = leave_cut(own, 64 << 10);
+  ASSERT_GT(step, 0);
+  EXPECT_EQ(difference_after(step, whole, bench_.go_on(own, 1)), "");
+}
+
+TEST_F(DurableOnAFullDrive, KeepsTheStateWhereANewStoreBesideItDoesNotFit) {
+  ResumeBench whole_bench;
+  const RunTrail whole = whole_bench.go_on(with_checkpoints(config()), 1);
+  const RunConfig own = config();
+  const std::int64_t step = leave_cut(own, 2 << 20);
+  ASSERT_GT(step, 0);
+  const DurablePoint before = *point(bench_, own);
+  const std::string state = state_at(bench_, before);
+  RunConfig other = own;
+  other.offload.tile_bytes = 48 << 10;
+  EXPECT_THAT([&] { bench_.go_on(other, 1); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("/nvme needs "), HasSubstr(" free"))));
+  EXPECT_EQ(point(bench_, own)->stores, before.stores);
+  EXPECT_EQ(state_at(bench_, before), state);
+  EXPECT_EQ(difference_after(step, whole, bench_.go_on(own, 1)), "");
+}
+
+TEST_F(DurableOnAFullDrive, SaysWhatIsOtherThanInTheRunBefore) {
+  const RunConfig own = config();
+  ASSERT_GT(leave_cut(own, 2 << 20), 0);
+  const auto why = [&](const std::function<void(RunConfig&)>& change) {
+    RunConfig other = own;
+    change(other);
+    const ResumePoint chosen = choose_resume_point(other, bench_.disk(), alone(), true);
+    TierLimits limits;
+    limits.drive_bytes.assign(other.offload.nvme_paths.size(), std::uint64_t{1} << 40);
+    const PlannedRun run =
+        plan_run(other, Purpose::train, Topology{}, {0, other.world, 0, other.world}, limits);
+    return why_not_in_place(bench_.disk().file_system(), run, chosen);
+  };
+  EXPECT_EQ(why([](RunConfig&) {}), "");
+  EXPECT_THAT(why([](RunConfig& c) { c.offload.tile_bytes = 48 << 10; }),
+              HasSubstr("offload.tile_bytes"));
+  EXPECT_THAT(why([](RunConfig& c) {
+                c.offload.nvme_paths = {"/b", "/c"};
+              }),
+              AllOf(HasSubstr("/nvme"), HasSubstr("/b, /c")));
+  EXPECT_THAT(why([](RunConfig& c) { c.ranks = c.world = 2; }), HasSubstr("ranks was 1 and is 2"));
+  EXPECT_THAT(why([](RunConfig& c) { c.offload.versioned = false; }),
+              HasSubstr("offload.versioned"));
 }
 
 TEST_F(Durable, NamesWhatIsDamagedAndWhatToDo) {

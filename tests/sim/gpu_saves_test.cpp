@@ -13,10 +13,10 @@ namespace strata {
 namespace {
 
 using testing::ChangeRank;
+using testing::checkpoint_of;
 using testing::difference_after;
 using ::testing::ElementsAre;
 using testing::FakeGpu;
-using testing::fresh_folder;
 using testing::in_ram;
 using testing::make_training_files;
 using testing::mixed;
@@ -25,8 +25,8 @@ using testing::on_nvme;
 using testing::ResumeBench;
 using testing::ResumedRank;
 using testing::RunTrail;
+using testing::saving_config;
 using testing::split;
-using testing::tiny_config;
 using testing::Way;
 
 constexpr std::int64_t saved_step = 3, last_step = 5;
@@ -36,16 +36,9 @@ class GpuSaves : public ::testing::Test {
   GpuSaves() : files_(make_training_files(random_model_preset("tiny"))) {}
 
   RunConfig config(const Way& way) const {
-    RunConfig config = tiny_config(files_);
-    config.max_steps = last_step;
-    config.evaluate = false;
-    config.output_dir = fresh_folder("run");
-    config.save_steps = saved_step;
+    RunConfig config = saving_config(files_, saved_step, last_step);
     way.apply(config);
     return config;
-  }
-  static std::string checkpoint_of(const RunConfig& config) {
-    return (config.output_dir / ("checkpoint-" + std::to_string(saved_step))).string();
   }
   RunTrail on_host(const RunConfig& config, const std::string& checkpoint = "") {
     return bench_.train(config, 1, checkpoint);
@@ -69,8 +62,9 @@ class GpuSaves : public ::testing::Test {
   }
   void expect_same_checkpoint(const RunConfig& one, const RunConfig& other,
                               const std::string& what) {
-    EXPECT_EQ(
-        testing::checkpoint_difference(bench_.disk(), checkpoint_of(one), checkpoint_of(other)), "")
+    EXPECT_EQ(testing::checkpoint_difference(bench_.disk(), checkpoint_of(one, saved_step),
+                                             checkpoint_of(other, saved_step)),
+              "")
         << what;
   }
 
@@ -97,7 +91,7 @@ TEST_F(GpuSaves, AreGoneOnFromOnEitherDevice) {
   for (const Way& way : {on_device, mixed, split}) {
     const RunConfig first = config(way);
     const RunTrail whole = on_gpu(first);
-    const std::string checkpoint = checkpoint_of(first);
+    const std::string checkpoint = checkpoint_of(first, saved_step);
     EXPECT_EQ(difference_after(saved_step, whole, on_gpu(config(way), checkpoint)), "") << way.name;
     EXPECT_EQ(difference_after(saved_step, whole, on_host(config(way), checkpoint)), "")
         << way.name;

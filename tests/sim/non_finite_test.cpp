@@ -48,7 +48,7 @@ TEST(NonFiniteGradient, StopsTheRunWithAClearErrorAndUnchangedState) {
   const std::string& text = outcome.failure;
   EXPECT_NE(text.find("step 1"), std::string::npos) << text;
   EXPECT_NE(text.find("not finite"), std::string::npos) << text;
-  EXPECT_NE(text.find("skip_step"), std::string::npos) << text;
+  EXPECT_NE(text.find("weights of model_name_or_path"), std::string::npos) << text;
   EXPECT_TRUE(all_state_bytes(run.session()) == before);
 }
 
@@ -60,8 +60,21 @@ TEST(NonFiniteGradient, IsSkippedCountedAndLoggedWhenAskedFor) {
   const TrainOutcome outcome = run.train();
   EXPECT_EQ(outcome.steps, 5);
   EXPECT_EQ(outcome.skipped_steps, 5);
+  EXPECT_NE(outcome.failure.find("none of the 5 steps was applied"), std::string::npos)
+      << outcome.failure;
   EXPECT_TRUE(all_state_bytes(run.session()) == before);
   for (const double norm : run.outcome().norms) EXPECT_FALSE(std::isfinite(norm));
+}
+
+TEST(NonFiniteGradient, ThatComesOfTrainingIsToldFromOneThatWasThereBefore) {
+  RunConfig config = tiny_config(make_training_files(random_model_preset("tiny"), 60));
+  config.bf16 = config.evaluate = false;
+  config.learning_rate = 1e30;
+  config.warmup_steps = 0;
+  config.non_finite = NonFinitePolicy::stop;
+  const std::string text = TrainingRun(config).train().failure;
+  EXPECT_NE(text.find("Lower learning_rate, or set non_finite: skip_step"), std::string::npos)
+      << text;
 }
 
 TEST(NonFiniteGradient, EndsARunThatUpdatesDuringBackward) {

@@ -14,8 +14,8 @@
 namespace strata {
 namespace {
 
+using testing::checkpoint_of;
 using testing::difference_after;
-using testing::fresh_folder;
 using ::testing::HasSubstr;
 using testing::in_ram;
 using testing::make_training_files;
@@ -24,11 +24,11 @@ using testing::on_device;
 using testing::on_nvme;
 using testing::ResumeBench;
 using testing::RunTrail;
+using testing::saving_config;
 using testing::small_tiles;
 using testing::split;
 using testing::three_stage_2;
 using ::testing::ThrowsMessage;
-using testing::tiny_config;
 using testing::two_stage_0;
 using testing::two_stage_1;
 using testing::two_stage_3;
@@ -42,18 +42,10 @@ class Resume : public ::testing::Test {
 
   // The same global batch of 6 micro-batches on however many ranks.
   RunConfig config(const Way& way) const {
-    RunConfig config = tiny_config(files_);
-    config.max_steps = last_step;
-    config.evaluate = false;
+    RunConfig config = saving_config(files_, saved_step, last_step);
     config.gradient_accumulation_steps = 6 / way.world;
-    config.output_dir = fresh_folder("run");
-    config.save_strategy = SaveStrategy::steps;
-    config.save_steps = saved_step;
     way.apply(config);
     return config;
-  }
-  static std::string checkpoint_of(const RunConfig& config) {
-    return (config.output_dir / ("checkpoint-" + std::to_string(saved_step))).string();
   }
 
   testing::TrainingFiles files_;
@@ -78,7 +70,7 @@ TEST_F(Resume, GivesTheSameBitsWhereTheWorldIsTheSame) {
   for (const auto& [from, to] : pairs) {
     const RunConfig first = config(from);
     const RunTrail whole = bench_.train(first, from.world);
-    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first));
+    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first, saved_step));
     EXPECT_EQ(resumed.steps.begin()->first, saved_step + 1);
     EXPECT_EQ(difference_after(saved_step, whole, resumed), "") << from.name << " -> " << to.name;
   }
@@ -90,7 +82,7 @@ TEST_F(Resume, GivesTheSameWithinRoundingWhereTheWorldIsAnother) {
   for (const auto& [from, to] : pairs) {
     const RunConfig first = config(from);
     const RunTrail whole = bench_.train(first, from.world);
-    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first));
+    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first, saved_step));
     for (const auto& [step, loss] : resumed.steps)
       EXPECT_NEAR(loss.first, whole.steps.at(step).first, 2e-3 * loss.first)
           << from.name << " -> " << to.name << ", step " << step;
@@ -104,7 +96,7 @@ TEST_F(Resume, KeepsApproximateMoments) {
     first.optimizer_moments = second.optimizer_moments = moments;
     second.offload.tile_bytes = 16 << 10;
     const RunTrail whole = bench_.train(first, 1);
-    const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first));
+    const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first, saved_step));
     EXPECT_EQ(difference_after(saved_step, whole, resumed), "");
   }
 }
@@ -115,7 +107,7 @@ TEST_F(Resume, FindsItsPlaceWithOtherMicroBatchesOfTheSameGlobalBatch) {
   second.per_device_train_batch_size *= 2;
   second.gradient_accumulation_steps /= 2;
   const RunTrail whole = bench_.train(first, 1);
-  const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first));
+  const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first, saved_step));
   for (const auto& [step, loss] : resumed.steps)
     EXPECT_NEAR(loss.first, whole.steps.at(step).first, 1e-5 * loss.first) << step;
 }
@@ -126,7 +118,7 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
   const auto refused = [&](const std::function<void(RunConfig&)>& change) {
     RunConfig other = config(in_ram);
     change(other);
-    return [this, other, &first] { bench_.train(other, 1, checkpoint_of(first)); };
+    return [this, other, &first] { bench_.train(other, 1, checkpoint_of(first, saved_step)); };
   };
   EXPECT_THAT(refused([](RunConfig& c) { c.data_seed = 7; }),
               ThrowsMessage<Error>(HasSubstr("data_seed")));
@@ -136,6 +128,25 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
               ThrowsMessage<Error>(HasSubstr("cutoff_len")));
   EXPECT_THAT(refused([](RunConfig& c) { c.optim = UpdateRule::lion; }),
               ThrowsMessage<Error>(HasSubstr("optim")));
+}
+
+TEST_F(Resume, RefusesToEndBeforeItsCheckpoint) {
+  const RunConfig first = config(in_ram);
+  bench_.train(first, 1);
+  RunConfig shorter = config(in_ram);
+  shorter.max_steps = saved_step - 1;
+  EXPECT_THAT([&] { bench_.train(shorter, 1, checkpoint_of(first)); },
+              ThrowsMessage<ConfigError>(HasSubstr("max_steps")));
+}
+
+TEST_F(Resume, TellsWhichRanksCouldGoOnWhereTheRowsDoNotDivide) {
+  const RunConfig first = config(in_ram);
+  bench_.train(first, 1);
+  RunConfig other = config(in_ram);
+  other.per_device_train_batch_size = 7;
+  EXPECT_THAT([&] { bench_.train(other, 3, checkpoint_of(first)); },
+              ThrowsMessage<ConfigError>(HasSubstr("so that their product divides it")))
+      << "of the kind that it has on one rank";
 }
 
 TEST_F(Resume, KeepsAsManyCheckpointsAsItWasTold) {

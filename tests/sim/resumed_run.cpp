@@ -118,6 +118,20 @@ RunTrail ResumeBench::run(const RunConfig& config, const SessionOptions& shared,
   return trail;
 }
 
+RunConfig saving_config(const TrainingFiles& files, std::int64_t save_steps,
+                        std::int64_t max_steps) {
+  RunConfig config = tiny_config(files);
+  config.max_steps = max_steps;
+  config.evaluate = false;
+  config.output_dir = fresh_folder("run");
+  config.save_steps = save_steps;
+  return config;
+}
+
+std::string checkpoint_of(const RunConfig& config, std::int64_t step) {
+  return (config.output_dir / ("checkpoint-" + std::to_string(step))).string();
+}
+
 std::string checkpoint_difference(IoEngine& disk, const std::string& one,
                                   const std::string& other) {
   const auto a = CheckpointReader::open(disk, one), b = CheckpointReader::open(disk, other);

@@ -75,6 +75,12 @@ class ResumeBench {
   std::shared_ptr<IoEngine> engine_;
 };
 
+// A tiny run that evaluates nothing, and saves after every so many of its steps.
+RunConfig saving_config(const TrainingFiles& files, std::int64_t save_steps,
+                        std::int64_t max_steps);
+// Where a run of `config` saves after `step`.
+std::string checkpoint_of(const RunConfig& config, std::int64_t step);
+
 // What two verified checkpoints on the disk differ in; empty: nothing.
 std::string checkpoint_difference(IoEngine& disk, const std::string& one, const std::string& other);
 

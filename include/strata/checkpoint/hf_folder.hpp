@@ -66,6 +66,8 @@ class HfWeights {
 // The most elements that a read or a TensorSource is asked for at once, in buffers of their own.
 inline constexpr std::int64_t tensor_read_elements = std::int64_t{1} << 18;
 inline constexpr std::int64_t tensor_source_elements = std::int64_t{1} << 20;
+// What an export reads back at once.
+inline constexpr std::uint64_t export_read_back_bytes = std::uint64_t{4} << 20;
 
 // Gives elements [first, first + bytes/dtype) of tensor `name` in `dtype`, to an export.
 using TensorSource = std::function<void(const std::string& name, std::int64_t first, DType dtype,
@@ -78,17 +80,21 @@ struct ExportOptions {
 };
 
 // Writes `target` (must not exist) from `base`'s config, tokenizer and generation files and the
-// tensors of `source`: under a temporary name beside it, synced, then renamed. Throws SystemError
-// before writing when the space does not suffice.
+// tensors of `source`: under a temporary name beside it, synced, each file read back from the drive
+// and compared with what was written, then renamed. Throws SystemError before writing when the
+// space does not suffice, Error naming file, tensor and offset when other bytes come back.
 void export_hf_folder(const std::filesystem::path& base, const std::filesystem::path& target,
                       std::span<const ExpectedTensor> tensors, const TensorSource& source,
                       const ExportOptions& options);
 // Removes what runs that died left of exports into `directory`, and of other things that are
 // written as "NAME.tmp-PID" and renamed, where NAME `is_ours`; returns the names of what is gone.
-// Whoever calls it owns the folder.
+// Whoever calls it owns the folder. An export that a live process writes there stays.
 std::vector<std::string> clear_unfinished_exports(
     const std::filesystem::path& directory,
     const std::function<bool(const std::string& target)>& is_ours);
+// Removes what processes that died left of exports to `target`, in a folder that nobody owns: what
+// a live one is writing stays. Returns the paths of what is gone. export_hf_folder does it too.
+std::vector<std::filesystem::path> clear_dead_exports(const std::filesystem::path& target);
 // Throws what export_hf_folder would throw before it writes, hours earlier: the target exists, its
 // parent cannot be made, or the space does not suffice.
 void check_export(const std::filesystem::path& base, const std::filesystem::path& target,

@@ -63,8 +63,10 @@ class SafetensorsWriter {
   SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorToWrite> tensors);
   ~SafetensorsWriter();  // an unfinished file is removed
   void append(std::span<const std::byte> bytes);
-  void finish();  // Checks that every byte came, flushes and syncs. Throws SystemError (disk full
-                  // names the bytes free).
+  // Checks that every byte came, flushes, and reads all back from the drive. Throws SystemError
+  // (disk full names the bytes free), or Error naming file, tensor and offset of what comes back
+  // otherwise than it was appended.
+  void finish();
 
  private:
   struct File;

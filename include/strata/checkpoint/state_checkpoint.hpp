@@ -90,7 +90,7 @@ struct StatePiece {
 // Writes a checkpoint. Several processes may each have a writer of one folder on a file system they
 // share: each writes other pieces; one of them commits all. Every failure says what was not saved,
 // why, how much room there is and what to do; a SystemError keeps its errno (ENOSPC: the disk is
-// full). Thread contract: write() from any thread, the rest from one.
+// full). Thread contract: write() and has_failed() from any thread, the rest from one.
 class CheckpointWriter {
  public:
   // `creates`: makes the partial folder (an old one of that name is removed first) with the files
@@ -115,6 +115,9 @@ class CheckpointWriter {
   // writer's own, and compared with what was hashed.
   virtual void write(int vector, std::int64_t first, std::int64_t count,
                      std::span<std::byte> memory, IoCompletion& completion) = 0;
+  // A write has failed, or a piece did not come back as it was written. Known as soon as that is:
+  // from then on write() writes nothing, and completes with ECANCELED; finish() tells what it was.
+  virtual bool has_failed() const = 0;
   // Waits for the writes and for what comes back, syncs the files, returns what this writer wrote;
   // nothing may be written afterwards. Throws the first failure: also that a piece is not on the
   // drive as it was written.
@@ -123,8 +126,8 @@ class CheckpointWriter {
   // they cover every vector exactly, reads back and verifies what no writer has, writes
   // checkpoint.json, syncs and renames. A checkpoint of the same step is replaced. Throws; then
   // there is no new checkpoint, and what stood before stands; but where the drive goes away for
-  // good after the rename, the new one may be there, whole.
-  virtual void commit(const std::vector<StatePiece>& all, const RunNote& note) = 0;
+  // good after the rename, the new one may be there, whole. Returns the bytes of all files.
+  virtual std::uint64_t commit(const std::vector<StatePiece>& all, const RunNote& note) = 0;
 };
 
 // Thread contract: read() and verify() from any thread.

@@ -21,6 +21,9 @@ class Detokenizer {
   virtual std::uint64_t hash() const = 0;
 };
 
+// XXH3-64 of a tokenizer file of whatever kind, as in TokenShardInfo. Throws SystemError.
+std::uint64_t tokenizer_file_hash(const std::filesystem::path& file);
+
 // The built-in byte tokenizer; the end of a document shows as <|end|>.
 std::unique_ptr<Detokenizer> make_byte_detokenizer();
 

@@ -98,7 +98,7 @@ class Device {
   // What allocate() could give now, where that can be told: others may use the device too.
   virtual std::uint64_t free_bytes() { return info().memory_bytes; }
   virtual Completion completion() const { return Completion::on_return; }
-  // The calling thread is about to give work to this device's streams.
+  // The calling thread is about to give work to this device's streams, until it says so to another.
   virtual void use_on_this_thread() {}
   // For a profiler: what the calling thread issues until end_range() belongs to `name`.
   virtual void begin_range(const char* /*name*/) {}

@@ -34,7 +34,7 @@ struct MachineBenchOptions {
   std::int64_t parameters = 16'000'000;      // of the optimizer's passes
   std::uint64_t array_bytes = 256ull << 20;  // of memory's passes, copies and collectives
   std::vector<std::string> nvme_paths = {};
-  std::uint64_t nvme_bytes = 1ull << 30;  // of a file; two per path
+  std::uint64_t nvme_bytes = 1ull << 30;  // of a file; up to three per path
   double nvme_seconds = 0.5;              // of a sample
   // Called between samples, from the measuring thread: what is being measured, and the part done.
   std::function<void(const std::string& what, double done)> progress = {};

@@ -20,7 +20,8 @@ enum class CompareFio : std::uint8_t { no, yes };
 
 struct NvmeBenchOptions {
   std::vector<std::string> paths;
-  std::uint64_t file_bytes = 4ull << 30;   // per path and file; two files per path for mixed
+  // Per path and file: one that is read, one that is written over, and a new one.
+  std::uint64_t file_bytes = 4ull << 30;
   std::uint64_t buffer_bytes = 256ull << 20;
   std::uint64_t block_bytes = 4ull << 20;  // where no sweep is asked
   int depth = 32;

@@ -18,6 +18,7 @@ struct DiskDemand {
   std::string what;  // "a checkpoint"
   std::string directory;
   std::uint64_t bytes = 0;
+  std::string advice = {};  // what asks for less; empty: nothing particular
 };
 
 struct Disk {
@@ -33,6 +34,8 @@ struct HostShare {
   int num_ranks = 1;              // of this host, whose tiles lie on its drives
   bool writes_checkpoint = true;  // even if nobody stops the run
   std::filesystem::path export_target;
+  // Of a run that goes on from durable stores: why not in them, but with new ones beside them.
+  std::string why_not_in_place = {};
 };
 // Of the host that writes checkpoints and the export. `run`: the largest of its ranks.
 std::vector<DiskDemand> disk_demands(const RunConfig& config, const PlannedRun& run,

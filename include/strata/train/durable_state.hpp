@@ -22,6 +22,8 @@
 
 namespace strata {
 
+struct PlannedRun;
+
 // The stores of one run's ranks.
 struct StateStores {
   std::string id;  // 16 hex digits, random; empty: none
@@ -31,6 +33,7 @@ struct StateStores {
   std::string name(int rank) const;      // "strata-state-ID-rank0": the folder on each drive
   std::string path(int rank) const;      // of the first part
   std::string prefix() const;            // of all names
+  std::string drives() const;            // "/a, /b": for people
   bool operator==(const StateStores&) const = default;
 };
 
@@ -41,7 +44,8 @@ struct StateRecord {
 };
 // Empty where there is no record. Throws FormatError when it is damaged.
 StateRecord read_state_record(const FileSystem& files, const std::string& output_dir);
-// Replaces the one that is there; a record of nothing is removed.
+// Replaces the one that is there; a record of nothing is removed. Throws ConfigError where too many
+// stores could not be removed to be in it.
 void write_state_record(FileSystem& files, const std::string& output_dir,
                         const StateRecord& record);
 // What they hold of this host's drives.
@@ -57,6 +61,7 @@ struct DurablePoint {
   StateStores stores;
   std::uint64_t version = 0;  // the step
   RunNote note;
+  std::string output_dir = {};   // of the run that committed it, as the stores' note has it
   std::string describe() const;  // for people: the stores and the step
 };
 
@@ -77,13 +82,16 @@ struct ResumePoint {
   std::optional<CheckpointInfo> checkpoint;
   std::optional<DurablePoint> durable;
   StateStores stores;
+  // The output folder had this name when the durable state was last committed; empty: it still has.
+  std::string moved_from = {};
   const RunNote* note() const;   // null: from the beginning
   std::string describe() const;  // "PATH"
 };
 // The newer of the newest checkpoint and the stores, or what the config names. Clears away stores
 // that hold nothing, and enters in the record what the run may make. Every process of the job must
 // call it; the one that leads owns the output folder. Throws as open_resume_point(), and
-// ConfigError when there is state that the run was not told to go on from.
+// ConfigError when there is state that the run was not told to go on from, or that of another
+// folder, of which the config's is a copy.
 ResumePoint choose_resume_point(const RunConfig& config, IoEngine& engine, const Exchange& exchange,
                                 bool leads);
 
@@ -92,11 +100,20 @@ ResumePoint choose_resume_point(const RunConfig& config, IoEngine& engine, const
 void forget_removed_stores(FileSystem& files, const std::string& output_dir,
                            const Exchange& exchange, bool leads);
 
+// Why the run of a plan cannot go on in the durable stores of `point` as they lie on this host, but
+// needs new ones beside them; empty: it can, or it goes on from none.
+std::string why_not_in_place(const FileSystem& files, const PlannedRun& run,
+                             const ResumePoint& point);
+
 // Bytes that the stores of the config's output folder hold in a directory of offload.nvme_paths.
 std::uint64_t durable_bytes_in(const RunConfig& config, const std::string& directory);
 
+// Throws ConfigError where a rank's store is on another host: who is to read all of them in another
+// layout than theirs needs them all.
+void check_readable_here(const FileSystem& files, const StateStores& stores);
+
 // The state as a checkpoint, whatever the layout of the run that left it. Takes no lock. Throws as
-// CheckpointReader::open().
+// CheckpointReader::open() and check_readable_here().
 std::unique_ptr<CheckpointReader> open_durable_state(IoEngine& engine, const DurablePoint& point);
 // Host memory of a rank that loads from there.
 std::uint64_t durable_load_bytes(const Program& program);

@@ -20,8 +20,8 @@ struct StopTime {
 };
 
 // With the step's time as it was simulated. The save reads what lies on NVMe, writes new files on
-// the machine's saving_drive() and, unless it is weights alone, reads them back: told as if nothing
-// of this was done at the same time.
+// the machine's saving_drive() and reads them back: told as if nothing of this was done at the same
+// time.
 StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double step_seconds,
                         const MachineProfile& machine);
 

@@ -18,8 +18,8 @@ struct RankPlace {
 
 // Runs `body` for each rank on a thread of its own (the first on the calling one) and returns when
 // all have ended. When one throws, the job is aborted with its reason, which ends the others; then
-// throws an Error with the first reason of the job, "rank 1: step 3: ...". A job of one rank has
-// just the call, and throws what it throws.
+// throws an Error with the first reason of the job, "rank 1: step 3: ...", a ConfigError where that
+// is one of a rank of this process. A job of one rank has just the call, and throws what it throws.
 void run_ranks(std::span<RankLinks> ranks, const std::function<void(RankLinks&)>& body);
 
 }  // namespace strata

@@ -59,6 +59,7 @@ struct OffloadConfig {
 struct RunConfig {
   std::filesystem::path model_name_or_path, output_dir = "trainer_output";
   std::vector<std::filesystem::path> dataset, eval_dataset;  // token shards
+  bool allow_other_tokenizer = false;                        // than the model's tokenizer.json
   std::int64_t cutoff_len = 2048;
   RowLayout layout =
       RowLayout::windows;  // packing: windows | packed | separate (true = packed, false = separate)

@@ -137,6 +137,7 @@ class Session {
   void open_store();
   std::unique_ptr<ShardStore> open_versioned(std::vector<StoreTile> tiles);
   void load(const SessionOptions& options);
+  void load_checkpoint(const std::string& path);
   Communicator* control() const { return links_ == nullptr ? nullptr : links_->control.get(); }
   std::span<std::byte> host_memory() const;
   void gather_bytes(std::span<std::byte> own, std::span<std::byte> all);

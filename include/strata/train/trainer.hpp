@@ -19,7 +19,8 @@
 namespace strata {
 
 struct TrainOutcome {
-  std::int64_t steps = 0;  // done, those before a resume too
+  std::int64_t first_step = 0;  // done before this run, which went on from there
+  std::int64_t steps = 0;       // done, those before too
   double loss_first = 0, loss_last = 0;
   Evaluation held_out_before, held_out_after;  // tokens 0: not evaluated
   std::int64_t skipped_steps = 0;
@@ -43,12 +44,14 @@ struct TrainerOptions {
 };
 
 // What a Trainer would refuse, known from the headers of the token shards: before anything is
-// planned or reserved. Throws ConfigError when a shard is not there, is named by no key, or has a
-// vocabulary that is not the model's.
+// planned or reserved. Throws ConfigError when a shard is not there, is named by no key, or is of a
+// vocabulary or a tokenizer that is not the model's.
 void check_data(const RunConfig& config);
+// What passes because there is nothing to compare its tokenizer with, a sentence for each shard.
+std::vector<std::string> data_warnings(const RunConfig& config, Purpose purpose);
 
-// A rank's batches of config.eval_dataset, in order. Throws ConfigError when there is none or its
-// vocabulary is not the model's.
+// A rank's batches of config.eval_dataset, in order. Throws ConfigError when there is none or they
+// are not the model's, as check_data() does.
 std::unique_ptr<Batches> held_out_batches(const RunConfig& config, int rank = 0);
 
 class RunSaves;
@@ -87,6 +90,7 @@ class Trainer {
   void took(const Slot& slot, const StepResult& result, double seconds, StepRecorder& recorder,
             TrainOutcome& outcome);
   Asked ask(const std::atomic<bool>* stop, std::atomic<bool>* save, TrainOutcome& outcome);
+  void fail_without_updates(TrainOutcome& outcome) const;
   bool is_save_due(std::int64_t step, bool is_asked_for);
   void save_state(bool is_last, TrainOutcome& outcome);
   void save_at_end(TrainOutcome& outcome);

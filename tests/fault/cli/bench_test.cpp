@@ -128,12 +128,15 @@ TEST_F(CliBench, MeasuresAndWritesAReportThatCompares) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("GB is 1e9 bytes"), HasSubstr("offload:"), HasSubstr("nvme_paths:"),
+                    HasSubstr("write, new files"), HasSubstr("GB/s into new files"),
                     HasSubstr("Per 1 billion parameters"), HasSubstr("600 TB written lasts")));
   EXPECT_THAT(result.err, AllOf(HasSubstr("%"), Not(HasSubstr("\033"))));
   const json report = json::parse(text("report.json"));
   EXPECT_EQ(report["results"].size(), 3u);
   EXPECT_EQ(report["results"][0]["bytes_per_s"]["samples"].size(), 2u);
   EXPECT_GT(report["results"][0]["bytes_per_s"]["min"], 0);
+  EXPECT_GT(report["results"][1]["new_file_bytes_per_s"]["min"], 0);
+  EXPECT_TRUE(report["results"][0]["new_file_bytes_per_s"].is_null());
   EXPECT_GT(report["verified_bytes"], 0);
   EXPECT_THAT(text("report.svg"), StartsWith("<svg "));
   EXPECT_THAT(left_on_drive(), IsEmpty());

@@ -113,7 +113,8 @@ TEST_F(CliTest, TrainsOnAllTiersAndExportsABetterModel) {
   make_inputs();
   if (!has_drive()) GTEST_SKIP() << "temporary files live in memory";
   write("model/tokenizer.json", "{}");
-  const ProcessResult result = run(train({"max_steps=12"}));
+  const std::string allowed = "allow_other_tokenizer=true";  // the shards are bytes
+  const ProcessResult result = run(train({"max_steps=12", allowed}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("config   " + path("out/resolved_config.yaml").string()));
@@ -124,9 +125,9 @@ TEST_F(CliTest, TrainsOnAllTiersAndExportsABetterModel) {
   EXPECT_THAT(names_in("out/export"),
               IsSupersetOf({"config.json", "model.safetensors", "tokenizer.json"}));
   EXPECT_EQ(run({"inspect", path("out/export")}).exit_code, 0);
-  const ProcessResult before = run({"eval", path("run.yaml")});
+  const ProcessResult before = run({"eval", path("run.yaml"), allowed});
   const ProcessResult after =
-      run({"eval", path("run.yaml"), "model_name_or_path=" + path("out/export").string()});
+      run({"eval", path("run.yaml"), allowed, "model_name_or_path=" + path("out/export").string()});
   ASSERT_EQ(before.exit_code, 0) << before.err;
   ASSERT_EQ(after.exit_code, 0) << after.err;
   EXPECT_GT(loss_in(after.out), 0);

@@ -6,10 +6,12 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <random>
 #include <thread>
 
 #include "fault/cli/cli_fixture.hpp"
+#include "support/loop_drive.hpp"
 #include "support/sanitizers.hpp"
 
 namespace strata {
@@ -155,6 +157,45 @@ TEST_F(DurableRun, AreNotPassedOverByANewRun) {
   EXPECT_EQ(run(training("other", 1)).exit_code, 0);
   EXPECT_NE(store_of(), "");
   EXPECT_EQ(run(training("out", 1)).exit_code, 0);
+}
+
+TEST_F(DurableRun, GoOnInAFolderThatWasRenamedAndNotInACopy) {
+  leave_killed("out");
+  fs::create_directories(path("copy"));
+  fs::copy(path("out/versioned_state.json"), path("copy/versioned_state.json"));
+  EXPECT_THAT(run(training("copy", 1)).err, AllOf(HasSubstr(path("copy").string() + " is a copy"),
+                                                  HasSubstr(path("out").string())));
+  fs::remove_all(path("copy"));
+  fs::rename(path("out"), path("renamed"));
+  const ProcessResult result = run(training("renamed", 1));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("this output_dir was " + path("out").string() + " then"));
+  EXPECT_TRUE(names_in("nvme").empty());
+}
+
+TEST_F(DurableRun, OnADriveThatIsNearlyFullGoOnInPlaceOrSayWhatIsMissing) {
+  const LoopDrive drive(path("loop"), 48 << 20, 64 << 20);
+  if (!drive.why_not().empty()) GTEST_SKIP() << drive.why_not();
+  const std::string paths = "offload.nvme_paths=" + drive.path().string();
+  {
+    Process process(path(""), command(training("out", 1, {paths, "max_steps=1000000"})));
+    ASSERT_TRUE(process.wait_for_output("step 3/")) << process.err();
+    process.kill(SIGKILL);
+    process.wait();
+  }
+  const auto free = fs::space(drive.path()).available;
+  std::ofstream(drive.file("filler"))
+      << std::string(free - std::min<std::size_t>(free, 256 << 10), 'x');
+  const std::string listed = run({"checkpoint", "list", path("out")}).out;
+  const ProcessResult refused = run(training("out", 1, {paths, "offload.tile_bytes=32KiB"}));
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("too little"), HasSubstr(drive.path().string()),
+                                 HasSubstr("offload.tile_bytes"), HasSubstr("in place")));
+  EXPECT_EQ(run({"checkpoint", "list", path("out")}).out, listed);
+  EXPECT_EQ(run({"checkpoint", "verify", path("out")}).exit_code, 0);
+  const ProcessResult resumed = run(training("out", 1, {paths}));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("resume   "));
 }
 
 TEST_F(DurableRun, AreOneOwnersAtATime) {

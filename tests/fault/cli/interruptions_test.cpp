@@ -48,6 +48,20 @@ TEST_P(CliStop, DiesOfTheSecondSignal) {
   EXPECT_TRUE(result.signal == GetParam() || result.exit_code == 128 + GetParam());
 }
 
+TEST_F(CliFault, ReclaimsWhatAKilledRunLeftOfAnExportElsewhere) {
+  for (const char* name : {"model.tmp-4711", "other.tmp-4711"}) {
+    fs::create_directories(path("shared") / name);
+    write(std::string("shared/") + name + "/.strata-unfinished", "");
+    write(std::string("shared/") + name + "/model.safetensors", "half");
+  }
+  const std::string export_dir = "export_dir=" + path("shared/model").string();
+  const ProcessResult result = run(train({"max_steps=1", export_dir}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("cleared  " + path("shared/model.tmp-4711").string()));
+  EXPECT_THAT(names_in("shared"), ElementsAre("model", "other.tmp-4711"));
+  EXPECT_FALSE(fs::exists(path("shared/model/.strata-unfinished")));
+}
+
 TEST_F(CliFault, ReclaimsWhatAKilledRunLeft) {
   {
     Process process(path(""), endless());

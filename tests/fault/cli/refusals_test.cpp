@@ -32,7 +32,31 @@ class CliRefusal : public CliOnDrive {
 
 TEST_F(CliTest, RefusesAnUnknownCommandOrNone) {
   EXPECT_EQ(run({}).exit_code, exit_usage);
-  EXPECT_EQ(run({"trian"}).exit_code, exit_usage);
+  const ProcessResult result = run({"trian", "run.yaml"});
+  EXPECT_EQ(result.exit_code, exit_usage);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("no command 'trian'"), HasSubstr("did you mean 'train'?")));
+}
+
+TEST_F(CliTest, SaysWhenItsOutputIsLost) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  write("a.txt", "one paragraph\n");
+  std::vector<std::string> arguments =
+      command({"prepare", "--input", path("a.txt"), "--output", path("out")});
+  arguments.insert(arguments.begin(), {"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full"});
+  fs::create_directory(path("output"));
+  const ProcessResult result = Process(path("output"), arguments).wait();
+  EXPECT_EQ(result.exit_code, exit_failure);
+  EXPECT_THAT(result.err, HasSubstr("standard output"));
+}
+
+TEST_F(CliTest, PreparesNothingFromNothing) {
+  write("empty.txt", "\n\n");
+  const ProcessResult result =
+      run({"prepare", "--input", path("empty.txt"), "--output", path("out")});
+  EXPECT_EQ(result.exit_code, exit_usage);
+  EXPECT_THAT(result.err, HasSubstr("no document was found in"));
+  EXPECT_FALSE(fs::exists(path("out")));
 }
 
 TEST_F(CliTest, NamesAConfigThatIsNotThere) {
@@ -160,6 +184,17 @@ TEST_F(CliRefusal, WarnsOfAnEvaluationBatchThatIsNotUsed) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.err, HasSubstr("warning: per_device_eval_batch_size: 8 is not used"));
   EXPECT_EQ(run({"plan", path("run.yaml"), "per_device_train_batch_size=2"}).err, "");
+}
+
+TEST_F(CliRefusal, RefusesBytesForAModelThatHasATokenizer) {
+  write("model/tokenizer.json", "{}");
+  const auto reason = AllOf(HasSubstr("train.tok is of bytes"), HasSubstr("model/tokenizer.json"),
+                            HasSubstr("scripts/prepare.py --tokenizer " + path("model").string()),
+                            HasSubstr("allow_other_tokenizer"));
+  expect_refused({}, exit_usage, reason);
+  const ProcessResult evaluated = run({"eval", path("run.yaml")});
+  EXPECT_EQ(evaluated.exit_code, exit_usage);
+  EXPECT_THAT(evaluated.err, HasSubstr("heldout.tok is of bytes"));
 }
 
 TEST_F(CliRefusal, WarnsOfAModelWithoutATokenizer) {

@@ -2,6 +2,8 @@
 // not as it was written passes.
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "unit/checkpoint/checkpoint_testing.hpp"
 #include "unit/checkpoint/state_checkpoint_testing.hpp"
@@ -239,6 +241,68 @@ TEST(CheckpointReadBack, OfAPieceThatWasNotWrittenIsNotTried) {
 }
 
 // --- How it ends early
+
+// What has failed is known soon, to whoever asks.
+bool is_failed_soon(const CheckpointWriter& writer) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!writer.has_failed() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return writer.has_failed();
+}
+
+// Of a save whose first piece is damaged on its way back, once that is known.
+class DamagedSave : public ::testing::Test {
+ protected:
+  DamagedSave() : engine_(make_sim_engine({})) {
+    engine_.spoil_read(0);
+    writer_ = CheckpointWriter::open(engine_, out, 1, {vector_}, true);
+    EXPECT_TRUE(write(0).ok());
+    EXPECT_TRUE(is_failed_soon(*writer_)) << "before all is written";
+  }
+  IoResult write(std::int64_t piece) {
+    const Range range{piece * norm_chunk_elements, norm_chunk_elements};
+    const Buffer memory = piece_memory(vector_, range, contents_);
+    Outcome outcome;
+    writer_->write(0, range.first, range.count, memory.span(), outcome);
+    return outcome.wait();
+  }
+
+  const StateVector vector_ = {Role::master, "a", DType::f32, 8 * norm_chunk_elements};
+  const std::vector<std::byte> contents_ = vector_contents(vector_, 1);
+  WatchedEngine engine_;
+  std::unique_ptr<CheckpointWriter> writer_;
+};
+
+TEST_F(DamagedSave, WritesNothingMore) {
+  EXPECT_EQ(write(1).error_number, ECANCELED);
+  EXPECT_EQ(write(2).error_number, ECANCELED);
+  EXPECT_EQ(engine_.seen(IoOp::write).size(), 1u);
+  EXPECT_EQ(engine_.seen(IoOp::read).size(), 1u);
+}
+
+TEST_F(DamagedSave, TellsThePieceAndItsFileAndLeavesNothing) {
+  write(1);
+  EXPECT_THAT(error_of<Error>([&] { writer_->finish(); }),
+              AllOf(HasSubstr("checkpoint-1 was not saved"),
+                    HasSubstr("elements [0, 4096) of vector \"master/a\""),
+                    HasSubstr("/out/checkpoint-1.partial/00000-master.bin")));
+  writer_.reset();
+  EXPECT_THAT(engine_.file_system().list(out), IsEmpty());
+}
+
+TEST(CheckpointReadBack, OfAWriterWhoseWriteFailedIsFollowedByNoOther) {
+  WatchedEngine engine(make_sim_engine({.faults = {{.at_operation = 0, .error_number = EIO}}}));
+  const StateVector vector = direct_vectors()[0];
+  const auto writer = CheckpointWriter::open(engine, out, 1, {vector}, true);
+  const Buffer memory = piece_memory(vector, {0, norm_chunk_elements}, vector_contents(vector, 1));
+  Outcome first, second;
+  writer->write(0, 0, norm_chunk_elements, memory.span(), first);
+  EXPECT_EQ(first.wait().error_number, EIO);
+  EXPECT_TRUE(is_failed_soon(*writer));
+  writer->write(0, norm_chunk_elements, norm_chunk_elements, memory.span(), second);
+  EXPECT_EQ(second.wait().error_number, ECANCELED);
+  EXPECT_EQ(engine.seen(IoOp::write).size(), 1u);
+}
 
 TEST(CheckpointReadBack, EndsWithAWriterThatIsGivenUp) {
   for (int pieces = 0; pieces < 8; ++pieces) {

@@ -45,6 +45,14 @@ inline std::string read_bytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// As a drive does that keeps another byte than it was given.
+inline void spoil(const std::filesystem::path& path, std::uint64_t offset) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const auto at = static_cast<std::streamoff>(offset);
+  const int byte = file.seekg(at).get();
+  file.seekp(at).put(static_cast<char>(byte ^ 1));
+}
+
 inline std::string length_prefix(std::uint64_t length) {
   std::string bytes(sizeof(length), '\0');
   std::memcpy(bytes.data(), &length, sizeof(length));

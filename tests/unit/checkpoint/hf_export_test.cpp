@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_testing.hpp"
@@ -13,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 namespace fs = std::filesystem;
 
 // A base folder with weights and all the files that travel, and some that do not.
@@ -50,6 +53,21 @@ class HfExport : public testing::Test {
       after.read_f32(tensor.name, 0, b);
       ASSERT_EQ(a, b) << tensor.name;
     }
+  }
+
+  // Where a tensor begins in the only file of a folder.
+  static std::uint64_t file_offset_of(const fs::path& folder, const std::string& name) {
+    const fs::path path = folder / "model.safetensors";
+    const SafetensorsReader reader(path);
+    return fs::file_size(path) - reader.tensors().back().end + reader.find(name)->begin;
+  }
+
+  // The folder of the export under way.
+  fs::path unfinished() const {
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
+      if (entry.path().filename().string().starts_with("out.tmp-")) return entry.path();
+    ADD_FAILURE() << "no export is under way";
+    return {};
   }
 
   std::vector<std::string> entries() const {
@@ -157,6 +175,46 @@ TEST_F(HfExport, LeavesNothingBehindWhenTheSourceFails) {
     throw ConfigError("the source is broken");
   };
   error_of<ConfigError>([&] { export_hf_folder(base_, folder_ / "out", tensors_, broken, {}); });
+  EXPECT_THAT(entries(), ElementsAre("base"));
+}
+
+// A drive that keeps another byte than it was given, of a tensor that is written: after the last
+// one of the model.
+TEST_F(HfExport, NamesTheTensorThatDoesNotComeBackAndLeavesNothingBehind) {
+  const std::string& name = tensors_.front().name;
+  export_to(folder_ / "good");
+  const std::uint64_t offset = file_offset_of(folder_ / "good", name);
+  const HfWeights weights(base_, tensors_);
+  const TensorSource source = source_of(weights);
+  const TensorSource spoiling = [&](const std::string& asked, std::int64_t first, DType dtype,
+                                    std::span<std::byte> target) {
+    source(asked, first, dtype, target);
+    if (asked == tensors_.back().name) spoil(unfinished() / "model.safetensors", offset + 3);
+  };
+  const std::string said =
+      error_of<Error>([&] { export_hf_folder(base_, folder_ / "out", tensors_, spoiling, {}); });
+  EXPECT_THAT(said,
+              HasSubstr(fmt::format("bytes of tensor \"{}\" at offset {} of ", name, offset)));
+  EXPECT_THAT(said, HasSubstr("model.safetensors are damaged"));
+  EXPECT_THAT(entries(), UnorderedElementsAre("base", "good"));
+}
+
+TEST_F(HfExport, TellsOfADamagedHeaderBeforeTheNextShardIsWritten) {
+  const HfWeights weights(base_, tensors_);
+  const TensorSource source = source_of(weights);
+  std::size_t asked_for = 0;
+  const TensorSource spoiling = [&](const std::string& name, std::int64_t first, DType dtype,
+                                    std::span<std::byte> target) {
+    source(name, first, dtype, target);
+    ++asked_for;
+    for (const auto& entry : fs::directory_iterator(unfinished()))
+      if (entry.path().extension() == ".safetensors") spoil(entry.path(), 20);
+  };
+  EXPECT_THAT(error_of<Error>([&] {
+                export_hf_folder(base_, folder_ / "out", tensors_, spoiling, {.shard_bytes = 1});
+              }),
+              HasSubstr("bytes of the header at offset 8 of "));
+  EXPECT_EQ(asked_for, 1u);
   EXPECT_THAT(entries(), ElementsAre("base"));
 }
 

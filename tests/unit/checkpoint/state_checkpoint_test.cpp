@@ -127,8 +127,9 @@ TEST(StateCheckpoint, IsWrittenFromSeveralThreads) {
     for (int rank = 0; rank < 4; ++rank)
       threads.emplace_back([&, rank] { write_rank(*writer, odd_vectors(), 2, cut, rank); });
   }
-  writer->commit(writer->finish(), note_of_step(1));
+  const std::uint64_t bytes = writer->commit(writer->finish(), note_of_step(1));
   EXPECT_TRUE(is_good(*engine, out + "/checkpoint-1", 2));
+  EXPECT_EQ(bytes, CheckpointReader::open(*engine, out + "/checkpoint-1")->info().bytes);
 }
 
 // As three processes that share a file system do: each with an engine of its own.

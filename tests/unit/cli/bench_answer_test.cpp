@@ -169,6 +169,14 @@ TEST(Answer, TellsRatesSecondsAndLifePerBillionParameters) {
                     HasSubstr("1,166,666")));
 }
 
+TEST(Answer, TellsTheRateOfNewFilesWhereItWasMeasured) {
+  NvmeReport report = one_drive();
+  const NvmeDemand demand = demand_of_a_billion(report);
+  EXPECT_THAT(format_answer(report, demand, {}), Not(HasSubstr("new files")));
+  report.results[1].new_file_bytes_per_s = Samples{{1.2e9, 1.1e9, 1.3e9}};
+  EXPECT_THAT(format_answer(report, demand, {}), HasSubstr("1.20 GB/s into new files"));
+}
+
 TEST(Answer, UsesTheRatingThatIsGiven) {
   const std::string text =
       format_answer(one_drive(), {"One step of run.yaml", {{0}, {2'000'000'000}}}, {"auto", 300});

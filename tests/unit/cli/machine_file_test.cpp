@@ -12,6 +12,7 @@
 namespace strata {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -48,6 +49,7 @@ drives:
     read_bytes_per_s: {value: 3 GB/s, source: measured}
     write_bytes_per_s: {value: 2 GB/s, source: measured}
     mixed_bytes_per_s: {value: 2.5 GB/s, source: measured}
+    new_file_bytes_per_s: {value: 1.5 GB/s, source: measured too}
 comm:
   gather_bytes_per_s: {value: 20 GB/s, source: assumed}
   reduce_bytes_per_s: {value: 18 GB/s, source: assumed}
@@ -118,6 +120,9 @@ TEST(MachineFile, RepeatsADriveAsOftenAsItsCountSays) {
   EXPECT_EQ(machine.drives[1].endurance_bytes, 1200e12);
   EXPECT_EQ(machine.drives[1].mixed_bytes_per_s, 0);
   EXPECT_EQ(machine.drives[2].mixed_bytes_per_s, 2.5e9);
+  EXPECT_EQ(machine.drives[1].new_file_bytes_per_s, 0);
+  EXPECT_EQ(machine.drives[2].new_file_bytes_per_s, 1.5e9);
+  EXPECT_EQ(machine.sources.at("drives[2].new_file_bytes_per_s"), "measured too");
   EXPECT_EQ(machine.sources.at("drives[1].bytes"), "the box");
   EXPECT_EQ(machine.sources.at("drives[2].bytes"), "another box");
 }
@@ -125,6 +130,19 @@ TEST(MachineFile, RepeatsADriveAsOftenAsItsCountSays) {
 TEST(MachineFile, ReadsBackWhatItWrote) {
   const MachineProfile machine = parse_machine_file(whole, "node.yaml");
   expect_alike(machine, parse_machine_file(machine_file_text(machine), "written"));
+}
+
+TEST(MachineFile, WritesDrivesTogetherThatAreAlikeInEveryRate) {
+  MachineProfile machine = parse_machine_file(whole, "node.yaml");
+  EXPECT_THAT(machine_file_text(machine), HasSubstr("- count: 2\n"));
+  machine.drives[1].new_file_bytes_per_s = 1e9;
+  const std::string text = machine_file_text(machine);
+  EXPECT_THAT(text, testing::Not(HasSubstr("- count: 2\n")));
+  const MachineProfile again = parse_machine_file(text, "written");
+  ASSERT_EQ(again.drives.size(), 3u);
+  EXPECT_EQ(again.drives[0].new_file_bytes_per_s, 0);
+  EXPECT_EQ(again.drives[1].new_file_bytes_per_s, 1e9);
+  EXPECT_EQ(again.drives[2].new_file_bytes_per_s, 1.5e9);
 }
 
 TEST(MachineFile, ReadsBackTextsThatYamlWouldTakeForSomethingElse) {
@@ -165,7 +183,7 @@ TEST(MachineFile, RefusesAnUnknownKeyWithTheNearestName) {
   EXPECT_THAT(error_of(changed("down_bytes_per_s", "down_byte_per_s")),
               HasSubstr("link.down_bytes_per_s is missing"));
   EXPECT_THAT(error_of(std::string(whole) + "hosts: {}\n"),
-              HasSubstr("unknown key 'hosts' in node.yaml line 37: did you mean 'host'?"));
+              HasSubstr("unknown key 'hosts' in node.yaml line 38: did you mean 'host'?"));
   EXPECT_THAT(error_of(changed("seconds_per_call", "second_per_call")),
               HasSubstr("did you mean 'accelerator.seconds_per_call'?"));
   EXPECT_THAT(error_of(changed("bf16/f32/f32", "bf16/f32/f16")), HasSubstr("did you mean"));
@@ -201,6 +219,11 @@ TEST(MachineFile, RefusesRatesThatNoMachineHas) {
   EXPECT_THAT(error_of(changed("value: 0.5", "value: 11")), HasSubstr("more than 10"));
   EXPECT_THAT(error_of(changed("2.5 Gparam/s", "2.5 GB/s")), HasSubstr("unknown unit"));
   EXPECT_THAT(error_of(changed("10 TFLOP/s", "0 TFLOP/s")), HasSubstr("not above 0"));
+  EXPECT_THAT(error_of(changed("1.5 GB/s", "0 GB/s")),
+              AllOf(HasSubstr("drives[1].new_file_bytes_per_s in node.yaml line 34"),
+                    HasSubstr("not above 0")));
+  EXPECT_THAT(error_of(changed("new_file_bytes", "new_files_bytes")),
+              HasSubstr("did you mean 'drives[1].new_file_bytes_per_s'?"));
 }
 
 TEST(MachineFile, RefusesCountsThatNoMachineHas) {

@@ -3,18 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <string>
-
 #include "kernels/cuda/blas_library.hpp"
 #include "kernels/cuda/blas_version.hpp"
-#include "kernels/cuda/shared_library.hpp"
-#include "strata/core/error.hpp"
 
 namespace strata::cuda {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(BlasLibrary, IsThatOfTheToolkitAndHasAllThatProductsCall) {
@@ -47,28 +41,6 @@ TEST(BlasVersion, IsThirteenOrTwelveFromTwelveEightOn) {
   EXPECT_FALSE(is_usable_blas(110803));
   EXPECT_FALSE(is_usable_blas(140000));
   EXPECT_EQ(blas_version_text(120804), "12.8.4");
-}
-
-TEST(SharedLibrary, NamesWhatItLookedForAndWhatToDo) {
-  const std::array<std::string, 2> names = {"libof-nowhere.so.13", "libof-nowhere.so.12"};
-  const std::array<std::string, 1> folders = {"/nowhere"};
-  try {
-    const SharedLibrary library(names, folders, "; install it");
-    FAIL() << "found " << library.path();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(),
-                AllOf(HasSubstr("cannot load a shared library: libof-nowhere.so.13: cannot open"),
-                      HasSubstr("/nowhere/libof-nowhere.so.13: cannot open shared object file"),
-                      HasSubstr("; install it")));
-  }
-}
-
-TEST(SharedLibrary, NamesAFunctionThatIsNotThere) {
-  const std::array<std::string, 2> names = {"libof-nowhere.so.1", "libm.so.6"};
-  const SharedLibrary library(names, {}, "");
-  EXPECT_EQ(library.path(), "libm.so.6");
-  EXPECT_NE(library.symbol("cos"), nullptr);
-  EXPECT_THROW(library.symbol("no_such_function"), Error);
 }
 
 }  // namespace

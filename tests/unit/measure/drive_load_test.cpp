@@ -18,6 +18,8 @@ using testing::Buffer;
 
 constexpr std::uint64_t block = 64 * KiB;
 constexpr double short_s = 0.05;
+// For loads that end before.
+constexpr double long_s = 1000;
 
 // A simulated disk that remembers what was asked of it.
 class WatchedDisk : public testing::ForwardingEngine {
@@ -53,6 +55,13 @@ class DriveLoadTest : public ::testing::Test {
     DriveLoad load(*disk_, lanes, shape);
     depth_ = load.depth();
     return load.run(short_s, [this](const LoadState&) { ++num_ticks_; });
+  }
+
+  LoadSample run_once(const std::vector<LoadLane>& lanes,
+                      NvmePattern pattern = NvmePattern::write) {
+    const LoadShape shape{
+        .pattern = pattern, .block_bytes = block, .depth = 2, .at_end = AtFileEnd::stop};
+    return DriveLoad(*disk_, lanes, shape).run(long_s, [](const LoadState&) {});
   }
 
   std::unique_ptr<WatchedDisk> disk_ =
@@ -126,6 +135,48 @@ TEST_F(DriveLoadTest, TakesTheLatencyOfEachBlockWhenNoneWaits) {
       {one},
       {.pattern = NvmePattern::read, .block_bytes = block, .depth = 2, .ahead = BlocksAhead::none});
   EXPECT_EQ(alone.latencies_us.size(), disk_->requests().size() - before);
+}
+
+TEST_F(DriveLoadTest, EndsAtTheFilesEndWithEveryBlockOnceWhenAskedTo) {
+  Buffer memory(6 * block);
+  const LoadLane one = lane(40 * block + 4096, memory);
+  DriveLoad load(
+      *disk_, {&one, 1},
+      {.pattern = NvmePattern::write, .block_bytes = block, .depth = 2, .at_end = AtFileEnd::stop});
+  const LoadSample sample = load.run(long_s, [](const LoadState&) {});
+  EXPECT_EQ(sample.lane_bytes, std::vector<std::uint64_t>{40 * block});
+  ASSERT_EQ(disk_->requests().size(), 40u);
+  for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(disk_->requests()[i].offset, i * block);
+  // Nor does it begin anew.
+  EXPECT_EQ(load.run(long_s, [](const LoadState&) {}).bytes(), 0);
+  EXPECT_EQ(disk_->requests().size(), 40u);
+}
+
+TEST_F(DriveLoadTest, WaitsForTheLongestOfTheFilesThatItGoesThroughOnce) {
+  Buffer first(4 * block), second(4 * block);
+  const LoadSample sample = run_once({lane(3 * block, first), lane(20 * block, second)});
+  EXPECT_EQ(sample.lane_bytes, (std::vector<std::uint64_t>{3 * block, 20 * block}));
+  EXPECT_EQ(disk_->requests().size(), 23u);
+}
+
+TEST_F(DriveLoadTest, GoesOnceThroughBothFilesOfAMixedLoad) {
+  Buffer memory(4 * block);
+  run_once({lane(10 * block, memory)}, NvmePattern::mixed);
+  std::set<std::pair<IoOp, std::uint64_t>> seen;
+  for (const IoRequest& request : disk_->requests()) seen.emplace(request.op, request.offset);
+  EXPECT_EQ(seen.size(), 20u);
+  EXPECT_EQ(disk_->requests().size(), 20u);
+}
+
+TEST_F(DriveLoadTest, EndsBeforeTheFilesEndWhenTheTimeIsOver) {
+  use({.latency_us_max = 20'000});
+  Buffer memory(2 * block);
+  const LoadLane one = lane(100'000 * block, memory);
+  const LoadSample sample = run(
+      {one},
+      {.pattern = NvmePattern::write, .block_bytes = block, .depth = 1, .at_end = AtFileEnd::stop});
+  EXPECT_GT(sample.bytes(), 0);
+  EXPECT_LT(disk_->requests().size(), 100'000u);
 }
 
 TEST_F(DriveLoadTest, EndsWithTheMessageOfATransferThatFailed) {

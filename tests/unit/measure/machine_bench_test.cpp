@@ -1,12 +1,16 @@
 #include "strata/measure/machine_bench.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <string>
 #include <vector>
 
+#include "drive_directory.hpp"
 #include "healthy_machine.hpp"
 #include "src/measure/compute_bench.hpp"
 #include "src/measure/machine_bench_gpus.hpp"
@@ -16,7 +20,8 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 MachineBenchOptions tiny() {
   MachineBenchOptions options;
@@ -76,6 +81,29 @@ TEST(MachineBench, FillsEveryPartOfAProfile) {
   expect_rate(machine.comm.seconds_per_call, "barrier");
   EXPECT_THAT(machine.sources.at("link.up_bytes_per_s"),
               HasSubstr("measured 2026-01-02 by a test: "));
+}
+
+using MachineBenchOnADrive = OnADrive;
+
+TEST_F(MachineBenchOnADrive, HasEveryRateOfADriveWithItsSource) {
+  MachineBenchOptions options = tiny();
+  options.nvme_paths = {directory_.path()};
+  options.nvme_bytes = 128 << 20;
+  options.nvme_seconds = 0.02;
+  const MachineProfile machine = bench_machine(options);
+  ASSERT_EQ(machine.drives.size(), 1u);
+  const DriveProfile& drive = machine.drives[0];
+  expect_rate(drive.read_bytes_per_s, "read");
+  expect_rate(drive.write_bytes_per_s, "write");
+  expect_rate(drive.new_file_bytes_per_s, "new files");
+  expect_rate(drive.mixed_bytes_per_s, "mixed");
+  EXPECT_EQ(drive.new_file_bytes_per_s,
+            std::stod(fmt::format("{:.3e}", drive.new_file_bytes_per_s)))
+      << "four digits";
+  EXPECT_THAT(machine.sources.at("drives[0].new_file_bytes_per_s"),
+              AllOf(HasSubstr("measured 2026-01-02 by a test: " + directory_.path()),
+                    HasSubstr("into new files")));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
 TEST(MachineBench, GivesEachRankItsShareOfTheHostThatStandsIn) {
@@ -140,7 +168,7 @@ TEST(MachineBench, OfSeveralGpusHasARankForEachAndAssumesTheirCollectives) {
   EXPECT_EQ(machine.comm.gather_bytes_per_s,
             std::min(machine.link.up_bytes_per_s, machine.link.down_bytes_per_s));
   for (const char* key : {"gather_bytes_per_s", "reduce_bytes_per_s", "seconds_per_call"})
-    EXPECT_THAT(machine.sources.at(std::string("comm.") + key), testing::StartsWith("assumed"));
+    EXPECT_THAT(machine.sources.at(std::string("comm.") + key), ::testing::StartsWith("assumed"));
   EXPECT_EQ(machine.accelerator.peak_flops_per_s,
             std::ranges::max(machine.accelerator.bf16, {}, &MatmulRate::flops_per_s).flops_per_s)
       << "nobody knows this one";

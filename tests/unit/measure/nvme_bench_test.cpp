@@ -1,14 +1,12 @@
 #include "strata/measure/nvme_bench.hpp"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
-#include "contract/io/io_testing.hpp"
+#include "drive_directory.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/topology/topology.hpp"
@@ -42,26 +40,7 @@ std::string refusal_of(const NvmeBenchOptions& options) {
   return "not refused";
 }
 
-// "" where the directory can be measured, else why not.
-std::string why_no_drive(const std::string& directory) {
-  if (read_file_system(directory).in_memory) return directory + " is in memory";
-  const std::string file = directory + "/probe";
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
-  fs::remove(file);
-  if (descriptor < 0) return "no O_DIRECT in " + directory;
-  ::close(descriptor);
-  if (read_file_system(directory).free_bytes < 1 * GiB) return directory + " is nearly full";
-  return "";
-}
-
-class NvmeBenchOnADrive : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const std::string reason = why_no_drive(directory_.path());
-    if (!reason.empty()) GTEST_SKIP() << reason;
-  }
-  TempDirectory directory_;
-};
+using NvmeBenchOnADrive = OnADrive;
 
 TEST_F(NvmeBenchOnADrive, MeasuresEveryPatternAndLeavesNothing) {
   const NvmeReport report = bench_nvme(tiny({directory_.path()}));
@@ -79,7 +58,11 @@ TEST_F(NvmeBenchOnADrive, MeasuresEveryPatternAndLeavesNothing) {
     EXPECT_LE(result.latency.p50_us, result.latency.p99_us);
     EXPECT_LE(result.latency.p99_us, result.latency.max_us);
     EXPECT_FALSE(result.fio_bytes_per_s);
+    EXPECT_EQ(result.new_file_bytes_per_s.has_value(), result.pattern == NvmePattern::write);
   }
+  ASSERT_TRUE(report.results[1].new_file_bytes_per_s);
+  EXPECT_EQ(report.results[1].new_file_bytes_per_s->values.size(), 2u);
+  EXPECT_GT(report.results[1].new_file_bytes_per_s->min(), 0);
   EXPECT_TRUE(fs::is_empty(directory_.path()));
 }
 
@@ -123,6 +106,43 @@ TEST_F(NvmeBenchOnADrive, MeasuresSeveralPathsAloneAndTogether) {
   EXPECT_EQ(report.sustained.size(), 3u);
   EXPECT_EQ(report.drives.size(), 2u);
   EXPECT_TRUE(fs::is_empty(second.path()));
+}
+
+TEST_F(NvmeBenchOnADrive, WritesNewFilesOnEachPathAndOnAllAtOnce) {
+  const TempDirectory second;
+  NvmeBenchOptions options = tiny({directory_.path(), second.path()});
+  options.patterns = {NvmePattern::write};
+  int told = 0;
+  options.progress = [&](const std::string& what, double) {
+    told += what.find("new files") != std::string::npos;
+  };
+  const NvmeReport report = bench_nvme(options);
+  ASSERT_EQ(report.results.size(), 3u);
+  for (const NvmeResult& result : report.results) {
+    ASSERT_TRUE(result.new_file_bytes_per_s) << result.target;
+    EXPECT_EQ(result.new_file_bytes_per_s->values.size(), 2u);
+    EXPECT_GT(result.new_file_bytes_per_s->min(), 0);
+  }
+  EXPECT_GE(told, 6);
+  EXPECT_TRUE(fs::is_empty(directory_.path()));
+  EXPECT_TRUE(fs::is_empty(second.path()));
+}
+
+// At its first sample, when the file is there.
+TEST_F(NvmeBenchOnADrive, StopsWithinANewFileAndCleansUp) {
+  std::atomic<bool> stop{false};
+  NvmeBenchOptions options = tiny({directory_.path()});
+  options.patterns = {NvmePattern::write};
+  options.stop = &stop;
+  bool was_there = false;
+  options.progress = [&](const std::string& what, double) {
+    for (const auto& entry : fs::recursive_directory_iterator(directory_.path()))
+      was_there = was_there || entry.path().filename() == "new";
+    stop = stop || (was_there && what.find("new files") != std::string::npos);
+  };
+  EXPECT_THROW(bench_nvme(options), Interrupted);
+  EXPECT_TRUE(was_there);
+  EXPECT_TRUE(fs::is_empty(directory_.path()));
 }
 
 TEST_F(NvmeBenchOnADrive, SweepsBlocksAndDepthsThatFitAndUsesTheBest) {
@@ -192,8 +212,8 @@ TEST_F(NvmeBenchOnADrive, RefusesFilesThatDoNotFitWithWhatIsNeededAndFree) {
 TEST_F(NvmeBenchOnADrive, CountsTheRoomOfPathsOnOneFileSystemTogether) {
   const TempDirectory second;
   NvmeBenchOptions options = tiny({directory_.path(), second.path()});
-  // Fits once, with its two files, and not twice.
-  options.file_bytes = read_file_system(directory_.path()).free_bytes / 3;
+  // Fits once, with its two files and the new one, and not twice.
+  options.file_bytes = read_file_system(directory_.path()).free_bytes / 4;
   EXPECT_THAT(refusal_of(options), HasSubstr("too little room"));
 }
 

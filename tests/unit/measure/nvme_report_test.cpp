@@ -81,6 +81,7 @@ NvmeReport full_report() {
   report.results[0].fio_bytes_per_s = Samples{{3.4e9, 3.5e9, 3.3e9}};
   report.results[0].fio_cpu_seconds_per_gb = Samples{{0.02, 0.03, 0.025}};
   report.results[0].fio_job = "libaio, 1 MiB x 16";
+  report.results[1].new_file_bytes_per_s = Samples{{1.2e9, 1.1e9, 1.3e9}};
   report.results.push_back(result_of(NvmePattern::read, "all", 7));
   for (const std::uint64_t block : {1u << 20, 4u << 20})
     for (const int depth : {4, 32}) {
@@ -127,6 +128,8 @@ TEST(NvmeReportJson, KeepsEverySampleAndFact) {
   EXPECT_EQ(read.results[0].fio_bytes_per_s->values.size(), 3u);
   EXPECT_FALSE(read.results[1].fio_bytes_per_s);
   EXPECT_EQ(read.results[0].fio_job, "libaio, 1 MiB x 16");
+  EXPECT_THAT(read.results[1].new_file_bytes_per_s->values, ElementsAre(1.2e9, 1.1e9, 1.3e9));
+  EXPECT_FALSE(read.results[0].new_file_bytes_per_s);
   EXPECT_EQ(read.results[3].target, "all");
   EXPECT_EQ(read.drives[0].numa_node, 1);
   EXPECT_EQ(read.drives[0].rotational, false);
@@ -136,6 +139,16 @@ TEST(NvmeReportJson, KeepsEverySampleAndFact) {
   EXPECT_EQ(read.sweep.size(), 3u);
   EXPECT_EQ(read.best_depth, 32);
   EXPECT_THAT(read.notes, ElementsAre("a thing to know"));
+}
+
+TEST(NvmeReportJson, ReadsReportsOfBeforeNewFilesWereMeasured) {
+  json document = json::parse(to_json(full_report()));
+  for (const char* list : {"results", "sweep"})
+    for (json& result : document[list]) ASSERT_EQ(result.erase("new_file_bytes_per_s"), 1u);
+  const NvmeReport read = nvme_report_from_json(document.dump(), "report.json");
+  EXPECT_FALSE(read.results[1].new_file_bytes_per_s);
+  EXPECT_EQ(read.results[1].bytes_per_s.values.size(), 3u);
+  EXPECT_THAT(format_nvme_report(read), Not(HasSubstr("new files")));
 }
 
 TEST(NvmeReportJson, HasUnitsInItsKeysAndSummariesBesideTheSamples) {
@@ -183,6 +196,7 @@ TEST(NvmeReportJson, RefusesEachKeyThatIsMissing) {
   const json whole = json::parse(to_json(full_report()));
   const auto expect_all_needed = [&](const json::json_pointer& place) {
     for (const auto& [key, value] : whole.at(place).items()) {
+      if (key == "new_file_bytes_per_s") continue;  // older reports lack it
       json document = whole;
       document.at(place).erase(key);
       EXPECT_NE(refusal(document.dump()), "accepted") << place << " without " << key;
@@ -282,6 +296,15 @@ TEST(NvmeReportTable, ShowsTheRatioToFioOnlyWhereFioRan) {
                     HasSubstr("fio read on /mnt/a: libaio, 1 MiB x 16")));
 }
 
+TEST(NvmeReportTable, ShowsTheRateOfNewFilesBelowThatOfWritesOnlyWhereItWasMeasured) {
+  EXPECT_THAT(format_nvme_report(small_report()), Not(HasSubstr("new files")));
+  const std::string text = format_nvme_report(full_report());
+  EXPECT_THAT(text, HasSubstr("write, new files  /mnt/a"));
+  EXPECT_THAT(text, HasSubstr("1.20 (1.10-1.30)"));
+  EXPECT_LT(text.find("1.80 (1.76-1.84)"), text.find("write, new files"));
+  EXPECT_LT(text.find("write, new files"), text.find("2.40 (2.35-2.45)"));
+}
+
 TEST(NvmeReportTable, ShowsTheSweepWithItsBest) {
   const std::string text = format_nvme_report(full_report());
   EXPECT_THAT(text, AllOf(HasSubstr("sweep: read, /mnt/a"), HasSubstr("3.46*"), HasSubstr("2.00 "),
@@ -340,6 +363,17 @@ TEST(NvmeReportComparison, SaysWhatOnlyOneOfThemHas) {
   EXPECT_THAT(line_with(text, "all drives"), HasSubstr("only in A"));
   EXPECT_THAT(line_with(text, "read "), HasSubstr("only in A"));
   EXPECT_THAT(line_with(compare_nvme_reports(b, a), "all drives"), HasSubstr("only in B"));
+}
+
+TEST(NvmeReportComparison, ComparesTheRatesOfNewFiles) {
+  NvmeReport a = small_report(), b = small_report();
+  EXPECT_THAT(compare_nvme_reports(a, b), Not(HasSubstr("new files")));
+  b.results[1].new_file_bytes_per_s = Samples{{0.6e9, 0.5e9, 0.7e9}};
+  EXPECT_THAT(line_with(compare_nvme_reports(a, b), "new files"), HasSubstr("only in B"));
+  EXPECT_THAT(line_with(compare_nvme_reports(b, a), "new files"), HasSubstr("only in A"));
+  a.results[1].new_file_bytes_per_s = Samples{{1.2e9, 1.1e9, 1.3e9}};
+  EXPECT_THAT(line_with(compare_nvme_reports(a, b), "new files"),
+              AllOf(HasSubstr("1.20 (1.10-1.30)"), HasSubstr("0.50x"), HasSubstr("B is slower")));
 }
 
 TEST(NvmeReportComparison, NamesFactsThatDiffer) {

@@ -1,5 +1,6 @@
 #include "src/plan/estimate.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "support/machines.hpp"
@@ -18,27 +19,45 @@ using testing::ToyShape;
 using testing::with_split_masters;
 using testing::worked_toy;
 
-ToyShape random_shape(std::uint64_t seed) {
+struct Ranks {
+  int world, zero_stage;
+};
+
+// Every other toy has as many tiles for each rank as one rank has.
+ToyShape random_shape(std::uint64_t seed, Ranks ranks) {
+  const int size = seed % 2 == 0 ? ranks.world : 1;
   return {.layers = 1 + static_cast<int>(seed % 7),
           .micro_batches = 1 + static_cast<int>(seed % 3),
           .group = seed % 4 < 2 ? 1 : 1 + static_cast<int>(seed % 3),
-          .layer_elements = 40000 + 9000 * static_cast<std::int64_t>(seed % 5),
-          .tied = seed % 4 == 0};
+          .layer_elements = size * (40000 + 9000 * static_cast<std::int64_t>(seed % 5)),
+          .embedding_elements = size * 30000,
+          .tied = seed % 4 == 0,
+          .world = ranks.world,
+          .rank = static_cast<int>(seed / 2) % ranks.world,
+          .zero_stage = ranks.zero_stage};
 }
 
 Policy policy_of(std::uint64_t seed) {
   Policy policy = random_policy(seed);
   policy.streamed_updates = static_cast<double>(seed % 3) / 2;
+  policy.update_order = static_cast<UpdateOrder>(seed / 3 % 3);
   return policy;
 }
 
-TEST(Estimate, IsWithinFivePercentOfThePlansMemoryOnEveryTier) {
-  for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Program program = make_toy_program(random_shape(seed));
+MachineProfile machine_of(std::uint64_t seed, Ranks ranks) {
+  MachineProfile machine = testing::slow_machine(seed);
+  machine.ranks = ranks.world;
+  return machine;
+}
+
+class EstimateOfRanks : public ::testing::TestWithParam<Ranks> {};
+
+TEST_P(EstimateOfRanks, IsWithinFivePercentOfThePlansMemoryOnEveryTier) {
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    const Program program = make_toy_program(random_shape(seed, GetParam()));
     const Policy policy = policy_of(seed);
     const Plan plan = make_plan(program, roomy_limits(), policy);
-    const MachineProfile machine = testing::slow_machine(seed);
-    const Estimator estimator(program, machine, 2);
+    const Estimator estimator(program, machine_of(seed, GetParam()), 2);
     const Estimate estimate = estimator.estimate(policy);
     for (std::size_t tier = 0; tier < num_tiers; ++tier) {
       const auto bytes = static_cast<double>(plan.tier_bytes[tier]);
@@ -49,9 +68,9 @@ TEST(Estimate, IsWithinFivePercentOfThePlansMemoryOnEveryTier) {
 }
 
 // The memory of checkpoints is known to the byte.
-TEST(Estimate, KnowsWhatSavesAndCommitsAdd) {
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const Program toy = make_toy_program(random_shape(seed));
+TEST_P(EstimateOfRanks, KnowsWhatSavesAndCommitsAdd) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const Program toy = make_toy_program(random_shape(seed, GetParam()));
     const bool is_split = seed % 3 == 1;
     const Program program = is_split ? with_split_masters(toy) : toy;
     Policy with = is_split ? random_saving(seed) : random_versioned(seed);
@@ -87,12 +106,12 @@ double simulated_seconds(const Program& program, const Policy& policy,
   return simulate(program, plan, "train", machine).step_seconds;
 }
 
-// Above what is simulated by no more than host slots save of a toy: they keep sums on their way.
-TEST(Estimate, BoundsTheSimulatedStep) {
+// Above what is simulated by no more than host slots save of a toy: they keep weights on their way.
+TEST_P(EstimateOfRanks, BoundsTheSimulatedStep) {
   double closest = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Program program = worked_toy(random_shape(seed), seed % 2 == 0 ? 1e9 : 1e6);
-    const MachineProfile machine = testing::slow_machine(seed);
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Program program = worked_toy(random_shape(seed, GetParam()), seed % 3 == 0 ? 1e6 : 1e9);
+    const MachineProfile machine = machine_of(seed, GetParam());
     const Policy policy = policy_of(seed);
     const double seconds = simulated_seconds(program, policy, machine);
     const Estimate estimate = Estimator(program, machine, 2).estimate(policy);
@@ -102,6 +121,15 @@ TEST(Estimate, BoundsTheSimulatedStep) {
   }
   EXPECT_GT(closest, 0.9);
 }
+
+INSTANTIATE_TEST_SUITE_P(Worlds, EstimateOfRanks,
+                         ::testing::Values(Ranks{1, 3}, Ranks{2, 0}, Ranks{2, 1}, Ranks{2, 2},
+                                           Ranks{2, 3}, Ranks{8, 0}, Ranks{8, 1}, Ranks{8, 2},
+                                           Ranks{8, 3}),
+                         [](const auto& test) {
+                           return fmt::format("World{}Stage{}", test.param.world,
+                                              test.param.zero_stage);
+                         });
 
 }  // namespace
 }  // namespace strata

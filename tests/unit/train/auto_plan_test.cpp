@@ -38,7 +38,11 @@ MachineProfile small_machine() {
   machine.accelerator = {"card", 500'000'000, 165e12, 800e9, {{1e9, 100e12}}, {{1e9, 40e12}}};
   machine.link = {25e9, 25e9, 0};
   machine.host = {900'000'000, 16, 60e9, {}};
-  machine.drives = {{1'000'000'000'000, 5e9, 4e9, 6e9, 600e12}};
+  machine.drives = {{.bytes = 1'000'000'000'000,
+                     .read_bytes_per_s = 5e9,
+                     .write_bytes_per_s = 4e9,
+                     .mixed_bytes_per_s = 6e9,
+                     .endurance_bytes = 600e12}};
   return machine;
 }
 

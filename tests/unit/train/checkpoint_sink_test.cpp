@@ -58,8 +58,9 @@ class SinkBench {
   }
 
   std::unique_ptr<CheckpointWriter> open(std::int64_t step) {
-    return CheckpointWriter::open(engine_, "/out", step, state_vectors(state_.run()), true);
+    return CheckpointWriter::open(engine_, "/out", step, vectors(), true);
   }
+  std::vector<StateVector> vectors() const { return state_vectors(state_.run()); }
   // All tiles, in an order of their own.
   void hand_over() {
     std::vector<TilePiece> tiles = pieces_.all();
@@ -120,9 +121,10 @@ TEST_P(CheckpointSinkOf, WritesWhatIsWrittenOfTheStateAtRest) {
     bench.hand_over();
     bench.sink().wait();
     writer->commit(writer->finish(), {.step = step});
-    for (int i = 0; i < std::ssize(bench.pieces().vectors()); ++i)
+    const std::vector<StateVector> vectors = bench.vectors();
+    for (int i = 0; i < std::ssize(vectors); ++i)
       EXPECT_TRUE(bench.vector_of(step, i) == bench.vector_of(1, i))
-          << state_vector_name(bench.pieces().vectors()[static_cast<std::size_t>(i)]);
+          << state_vector_name(vectors[static_cast<std::size_t>(i)]);
   }
 }
 
@@ -153,7 +155,7 @@ TEST(CheckpointSink, ThatIsGivenUpLetsGoOfTheWriter) {
     bench.hand_over(bench.pieces().all().front());
     auto waiting = std::async(std::launch::async, [&] { bench.sink().wait(); });
     bench.sink().give_up();
-    EXPECT_THROW(waiting.get(), Error);
+    EXPECT_NO_THROW(waiting.get());
   }
   bench.hand_over();  // The writer is gone.
 }

@@ -124,5 +124,22 @@ TEST(StateRecordFile, IsReadAsItIsWrittenAndRefusedWhenDamaged) {
   EXPECT_FALSE(files.exists(path));
 }
 
+TEST(StateRecordFile, IsNotReplacedByOneThatNobodyCouldRead) {
+  const auto disk = make_sim_engine({});
+  FileSystem& files = disk->file_system();
+  files.make_directory("/out");
+  StateRecord record;
+  record.current = {"0123456789abcdef", 1, {"/a"}};
+  record.next = {"00000000000000ff", 1, {"/a"}};
+  record.others.assign(62, {"1123456789abcdef", 1, {"/c"}});
+  write_state_record(files, "/out", record);
+  EXPECT_EQ(read_state_record(files, "/out").others.size(), 62u);
+  StateRecord more = record;
+  more.others.push_back(record.next);
+  EXPECT_THAT([&] { write_state_record(files, "/out", more); },
+              ThrowsMessage<ConfigError>(HasSubstr("strata-state-1123456789abcdef-rank* in /c")));
+  EXPECT_EQ(read_state_record(files, "/out").current, record.current);
+}
+
 }  // namespace
 }  // namespace strata

@@ -53,6 +53,7 @@ class PredictedStop : public ::testing::Test {
            1e6;
   }
 
+  static constexpr double padding = 0.1;  // what homes of small tiles are rounded up by, at most
   double homes_on_nvme(Role role) const {
     const PlannedRun run = plan_run(config_, Purpose::train);
     double bytes = 0;
@@ -76,23 +77,24 @@ TEST_F(PredictedStop, IsAStepAndACheckpointWrittenAndReadBack) {
 
 TEST_F(PredictedStop, ReadsFirstWhatLiesOnNvme) {
   const double from_memory = stop().save_seconds;
-  config_.offload.nvme_paths = {config_.output_dir.string()};
+  config_.offload.nvme_paths = {::testing::TempDir()};
   config_.offload.master = {0, 0.5, 0.5};
   config_.offload.moment1 = config_.offload.moment2 = {0, 0, 1};
   const double masters = homes_on_nvme(Role::master), moments = homes_on_nvme(Role::moment1);
   EXPECT_GT(masters, 0);
   EXPECT_LT(masters, moments);
-  EXPECT_NEAR(stop().save_seconds, from_memory + (masters + 2 * moments) / 2, 1e-9)
-      << "by one rank, from the slower drive";
+  const double read = (masters + 2 * moments) / 2;  // by one rank, from the slower drive
+  EXPECT_NEAR(stop().save_seconds, from_memory + read, padding * read);
   config_.save_only_model = true;
   const double weights = stop().save_seconds;
   config_.offload.weights = {0, 0, 1};
-  EXPECT_NEAR(stop().save_seconds, weights + homes_on_nvme(Role::weight) / 2, 1e-9);
+  const double weights_read = homes_on_nvme(Role::weight) / 2;
+  EXPECT_NEAR(stop().save_seconds, weights + weights_read, padding * weights_read);
 }
 
 TEST_F(PredictedStop, IsAStepAndTheWeightsWhereNoStateIsSaved) {
   config_.save_only_model = true;
-  EXPECT_NEAR(stop().save_seconds, megabytes(), 1e-9);
+  EXPECT_NEAR(stop().save_seconds, megabytes() * (1 + 0.25), 1e-9);
   const double weights = stop().save_seconds;
   config_.save_strategy = SaveStrategy::no;
   EXPECT_NEAR(stop().save_seconds, weights, 1e-9);

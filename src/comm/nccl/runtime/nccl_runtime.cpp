@@ -1,64 +1,51 @@
 // NCCL behind NcclApi. Nothing here decides anything: one call each, of a library that is found
 // when it is first asked for.
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nccl.h>
 
+#include <array>
 #include <cstring>
+#include <string>
 
 #include "comm/nccl/nccl_job.hpp"
 #include "strata/core/error.hpp"
+#include "strata/core/shared_library.hpp"
 
 namespace strata {
 namespace {
 
 static_assert(NCCL_MAJOR == nccl_major && sizeof(NcclId) == sizeof(ncclUniqueId));
 
-constexpr const char* library_name = "libnccl.so.2";
-
-std::string loader_error() {
-  const char* const text = dlerror();
-  return text == nullptr ? "no reason given" : text;
-}
-
-// Never unloaded: its threads may outlive whoever used it.
-void* load_library() {
-  void* const library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr) return library;
-  throw ConfigError(
-      fmt::format("NCCL, which carries between GPUs, cannot be loaded: {}; install it (the package "
-                  "libnccl2 of NVIDIA's repository, or nvidia-nccl of pip) and put the folder of "
-                  "{} into LD_LIBRARY_PATH where the loader does not look there by itself",
-                  loader_error(), library_name));
-}
-
-template <typename Function>
-void find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (function == nullptr)
-    throw ConfigError(fmt::format("{} lacks {}: {}; Strata needs NCCL {}.{} or newer", library_name,
-                                  name, loader_error(), nccl_major, nccl_minor_min));
+SharedLibrary load_nccl() {
+  const std::array<std::string, 1> names = {"libnccl.so.2"};
+  return {"NCCL, which carries between GPUs,",
+          names,
+          {},
+          fmt::format("Strata needs NCCL {}.{} or newer: install it (the package libnccl2 of "
+                      "NVIDIA's repository, or nvidia-nccl of pip) and put the folder of {} into "
+                      "LD_LIBRARY_PATH where the loader does not look there by itself",
+                      nccl_major, nccl_minor_min, names.front())};
 }
 
 struct NcclFunctions {
   NcclFunctions() {
-    void* const library = load_library();
-    find(library, "ncclGetVersion", get_version);
-    find(library, "ncclGetUniqueId", get_unique_id);
-    find(library, "ncclCommInitRankConfig", comm_init_rank_config);
-    find(library, "ncclCommGetAsyncError", comm_get_async_error);
-    find(library, "ncclCommFinalize", comm_finalize);
-    find(library, "ncclCommDestroy", comm_destroy);
-    find(library, "ncclCommAbort", comm_abort);
-    find(library, "ncclGroupStart", group_start);
-    find(library, "ncclGroupEnd", group_end);
-    find(library, "ncclAllGather", all_gather);
-    find(library, "ncclBroadcast", broadcast);
-    find(library, "ncclSend", send);
-    find(library, "ncclRecv", recv);
-    find(library, "ncclGetErrorString", get_error_string);
-    find(library, "ncclGetLastError", get_last_error);
+    const SharedLibrary library = load_nccl();
+    library.find("ncclGetVersion", get_version);
+    library.find("ncclGetUniqueId", get_unique_id);
+    library.find("ncclCommInitRankConfig", comm_init_rank_config);
+    library.find("ncclCommGetAsyncError", comm_get_async_error);
+    library.find("ncclCommFinalize", comm_finalize);
+    library.find("ncclCommDestroy", comm_destroy);
+    library.find("ncclCommAbort", comm_abort);
+    library.find("ncclGroupStart", group_start);
+    library.find("ncclGroupEnd", group_end);
+    library.find("ncclAllGather", all_gather);
+    library.find("ncclBroadcast", broadcast);
+    library.find("ncclSend", send);
+    library.find("ncclRecv", recv);
+    library.find("ncclGetErrorString", get_error_string);
+    library.find("ncclGetLastError", get_last_error);
   }
 
   decltype(ncclGetVersion)* get_version = nullptr;

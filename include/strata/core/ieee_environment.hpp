@@ -1,10 +1,11 @@
 #pragma once
 // Gives the calling thread the default floating-point environment while alive: round to nearest,
 // denormals kept. Libraries of the host program may have set another, and bits are a contract.
+// Thread contract: ended by the thread that made it.
 
 #include <cfenv>
 
-namespace strata::cpu {
+namespace strata {
 
 class IeeeEnvironment {
  public:
@@ -20,4 +21,4 @@ class IeeeEnvironment {
   std::fenv_t saved_;
 };
 
-}  // namespace strata::cpu
+}  // namespace strata
