@@ -10,33 +10,39 @@
 #include "cli/text_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
-#include "strata/io/store/shard_store.hpp"
 #include "strata/topology/topology.hpp"
 #include "strata/train/forecast.hpp"
+#include "strata/train/session.hpp"
 
 namespace strata {
 namespace {
 
+std::string nearest_text(const Scenario& scenario, const TierLimits& limits) {
+  const std::optional<Scenario> fits = nearest_fit(scenario, limits);
+  const std::string keys = fits ? changed_keys(scenario, *fits) : "";
+  if (!keys.empty()) return "the nearest that fits: " + keys;
+  return "nothing near fits, neither other tiers, nor fewer slots, nor a smaller micro-batch; the "
+         "smallest of them needs " +
+         format_fit(nearest_miss(scenario, limits));
+}
+
 // A refusal, and what would not be refused.
 [[noreturn]] void refuse(const OutOfMemory& refusal, const Scenario& scenario,
                          const TierLimits& limits) {
-  const std::optional<Scenario> fits = nearest_fit(scenario, limits);
-  throw Error(fmt::format(
-      "{}\n{}", refusal.what(),
-      fits ? "the nearest that fits: " + changed_keys(scenario, *fits)
-           : "nothing near fits: neither other tiers, nor fewer slots, nor a micro-batch of 1"));
+  throw Error(fmt::format("{}\n{}", refusal.what(), nearest_text(scenario, limits)));
 }
 
-// What this machine's memory allows; drives count where the config names some.
-TierLimits limits_here(const RunConfig& config, std::optional<std::uint64_t> device_bytes) {
-  const std::uint64_t available = read_topology().available_memory_bytes;
-  TierLimits limits;
-  limits.device_bytes = device_bytes.value_or(config.offload.gpu_limit.value_or(available));
-  limits.host_bytes = config.offload.cpu_limit.value_or(available);
-  for (const std::string& path : config.offload.nvme_paths)
-    limits.drive_bytes.push_back(available_drive_bytes(path));
-  limits.drive_weights = config.offload.nvme_weights;
-  return limits;
+// With the drives that the config names, where they can serve, though it put nothing on them.
+TierLimits limits_here(const RunConfig& config, const Topology& topology,
+                       std::optional<std::uint64_t> device_bytes) {
+  const auto limits_with = [&](DrivesLimited drives) {
+    return rank_limits(config, Purpose::train, topology, config.world, device_bytes, drives);
+  };
+  try {
+    return limits_with(DrivesLimited::all_named);
+  } catch (const Error&) {
+    return limits_with(DrivesLimited::in_use);
+  }
 }
 
 // Of each GPU all is counted as free: another run may hold it now. It is not touched.
@@ -60,8 +66,18 @@ PlannedRun planned_here(RunConfig config) {
         rank_limits(config, Purpose::train, topology, config.world, device_bytes);
     if (devices.uses_gpus()) return plan_run(config, limits, plan_choice(config), Proof::verified);
     return plan_run(config, Purpose::train, topology, {0, config.world, 0, config.world}, limits);
+  } catch (const TierOverflow& refusal) {
+    refuse(advised_here(refusal, config, topology.available_memory_bytes, config.world),
+           {config, plan_choice(config)}, limits_here(config, topology, device_bytes));
+  }
+}
+
+// Another run may hold now what this one will have: no reason to refuse the plan.
+void warn_of_memory_here(const PlannedRun& planned, const RunConfig& config) {
+  try {
+    check_host_memory(planned, config.world, read_topology().available_memory_bytes);
   } catch (const OutOfMemory& refusal) {
-    refuse(refusal, {config, plan_choice(config)}, limits_here(config, device_bytes));
+    fmt::print(stderr, "warning: this machine would not start it now: {}\n", refusal.what());
   }
 }
 
@@ -69,6 +85,7 @@ PlannedRun planned_here(RunConfig config) {
 int plan_here(const PlanOptions& options) {
   const RunConfig config = plan_config(options, nullptr);
   const PlannedRun planned = planned_here(config);
+  warn_of_memory_here(planned, config);
   print_plan(config, planned);
   fmt::print("{}\n", format_phases(
                          phase_bytes(planned.program, planned.plan, run_facts(config, planned, 1)),
@@ -96,10 +113,11 @@ void warn_of_limit(const char* key, const std::optional<std::uint64_t>& limit,
 }
 
 void warn_of_limits(const RunConfig& config, const MachineProfile& machine) {
-  const TierLimits own = machine_limits(machine);
-  warn_of_limit("offload.gpu_limit", config.offload.gpu_limit, own.device_bytes);
-  warn_of_limit("offload.cpu_limit", config.offload.cpu_limit,
-                own.host_bytes * static_cast<std::uint64_t>(machine.ranks));
+  warn_of_limit("offload.gpu_limit", config.offload.gpu_limit,
+                machine_limits(machine).device_bytes);
+  warn_of_limit(
+      "offload.cpu_limit", config.offload.cpu_limit,
+      machine.host.memory_bytes - host_reserve_bytes(machine.host.memory_bytes, machine.ranks));
 }
 
 int plan_for(const PlanOptions& options, const MachineProfile& machine) {
@@ -115,7 +133,7 @@ int plan_for(const PlanOptions& options, const MachineProfile& machine) {
     if (options.tabulates) print_what_if(scenario, now, machine);
     write_files(options, config, now);
   } catch (const OutOfMemory& refusal) {
-    refuse(refusal, scenario, run_limits(config, machine));
+    refuse(refusal, scenario, run_limits(scenario.config, machine));
   }
   return 0;
 }

@@ -16,6 +16,7 @@
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 #include "strata/plan/prediction.hpp"
+#include "strata/topology/process_memory.hpp"
 #include "strata/train/auto_plan.hpp"
 #include "strata/train/disk_space.hpp"
 #include "strata/train/grace_period.hpp"
@@ -394,6 +395,8 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
                 const TrainOutcome own = rank.train(std::move(planned), options);
                 if (is_first) outcome = own;
               });
+  if (job.leads())
+    fmt::print("memory of the whole process: {} at most\n", format_bytes(most_resident_bytes()));
   forget_removed_stores(engine.file_system(), config.output_dir.string(), exchange, job.leads());
   if (!outcome.failure.empty()) throw Error(outcome.failure);
   return exit_code(outcome, signal);

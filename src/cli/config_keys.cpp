@@ -278,7 +278,8 @@ std::vector<ConfigKey> offload_keys() {
       optional_size("offload.gpu_limit", at(&O::gpu_limit),
                     "Device memory to use at most; null: all there is."),
       optional_size("offload.cpu_limit", at(&O::cpu_limit),
-                    "Host memory to use at most; null: all there is."),
+                    "Host memory that all ranks of a host use at most for their tiers, loads and "
+                    "saves; null: what is available, but for a reserve."),
       size("offload.tile_bytes", at(&O::tile_bytes),
            "Unit of placement and I/O, in bytes of fp32 state; a multiple of 16KiB, at most 1GiB."),
       integer("offload.weight_slots", at(&O::weight_slots), slots,

@@ -41,7 +41,6 @@ void use_drives_of(const MachineProfile& machine, std::vector<std::string>& over
   for (std::size_t drive = 0; drive < std::max<std::size_t>(1, machine.drives.size()); ++drive)
     names += fmt::format("{}drive{}", drive == 0 ? "" : ", ", drive);
   overrides.push_back("offload.nvme_paths=[" + names + "]");
-  overrides.push_back("offload.nvme_weights=[]");
 }
 
 RunConfig read_sources(const Sources& sources) {
@@ -49,6 +48,22 @@ RunConfig read_sources(const Sources& sources) {
   if (!std::filesystem::is_regular_file(sources.file))
     throw ConfigError(fmt::format("{}: no such config file", sources.file));
   return read_config(sources.file, sources.overrides);
+}
+
+// Weights that are as many as the machine's drives are taken to be theirs.
+RunConfig read_for(const MachineProfile& machine, Sources sources) {
+  use_drives_of(machine, sources.overrides);
+  try {
+    return read_sources(sources);
+  } catch (const ConfigError&) {  // Other errors than that of too few weights come again.
+    sources.overrides.push_back("offload.nvme_weights=null");
+    RunConfig config = read_sources(sources);
+    config.warnings.push_back(
+        fmt::format("offload.nvme_weights are not of the {} drives of {}: planned with as much on "
+                    "each",
+                    machine.drives.size(), machine.name));
+    return config;
+  }
 }
 
 }  // namespace
@@ -95,9 +110,8 @@ std::optional<MachineProfile> plan_machine(const PlanOptions& options) {
 RunConfig asked_config(const PlanOptions& options) { return read_sources(sources_of(options)); }
 
 RunConfig plan_config(const PlanOptions& options, const MachineProfile* machine) {
-  Sources sources = sources_of(options);
-  if (machine != nullptr) use_drives_of(*machine, sources.overrides);
-  const RunConfig config = read_sources(sources);
+  const Sources sources = sources_of(options);
+  const RunConfig config = machine == nullptr ? read_sources(sources) : read_for(*machine, sources);
   print_notes(config);
   check_train_batch_size(config, machine != nullptr ? machine->ranks : config.world);
   check_model(config, sources.file.empty() ? "strata plan" : sources.file);

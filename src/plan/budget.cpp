@@ -22,6 +22,9 @@ std::string largest_contributors(const Plan& plan, std::size_t tier) {
   for (std::size_t i = 0; i < std::min<std::size_t>(4, users.size()); ++i)
     text += fmt::format("{} {} {}", i == 0 ? "" : ",", users[i]->name,
                         format_bytes(users[i]->bytes[tier]));
+  if (tier == static_cast<std::size_t>(Tier::host) && plan.limits.buffer_bytes > 0)
+    text += fmt::format("; {} beside the tier, to load and to save in",
+                        format_bytes(plan.limits.buffer_bytes));
   return text;
 }
 
@@ -50,8 +53,9 @@ void refuse(const Plan& plan, Tier tier, const std::string& where, std::uint64_t
 void check_budgets(const Plan& plan) {
   if (plan.tier_bytes[0] > plan.limits.device_bytes)
     refuse(plan, Tier::device, "tier gpu", plan.tier_bytes[0], plan.limits.device_bytes);
-  if (plan.tier_bytes[1] > plan.limits.host_bytes)
-    refuse(plan, Tier::host, "tier cpu", plan.tier_bytes[1], plan.limits.host_bytes);
+  const std::uint64_t buffers = plan.limits.buffer_bytes;
+  if (plan.tier_bytes[1] + buffers > plan.limits.host_bytes)
+    refuse(plan, Tier::host, "tier cpu", plan.tier_bytes[1] + buffers, plan.limits.host_bytes);
   for (std::size_t drive = 0; drive < plan.drive_bytes.size(); ++drive)
     if (plan.drive_bytes[drive] > plan.limits.drive_bytes[drive])
       refuse(plan, Tier::nvme, fmt::format("tier nvme, path {}", drive), plan.drive_bytes[drive],

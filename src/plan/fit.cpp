@@ -1,9 +1,12 @@
 #include "strata/plan/fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 #include "plan/estimate.hpp"
+#include "strata/core/bytes.hpp"
 
 namespace strata {
 namespace {
@@ -11,6 +14,8 @@ namespace {
 constexpr std::uint64_t no_limit = ~std::uint64_t{0} / 2;
 
 double number(std::uint64_t bytes) { return static_cast<double>(bytes); }
+
+std::string bytes_text(double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); }
 
 // Drives are filled in proportion to their weights: the first that is full ends it.
 double drive_capacity(const TierLimits& limits, const Plan& plan) {
@@ -27,7 +32,8 @@ double drive_capacity(const TierLimits& limits, const Plan& plan) {
 Capacity capacity_of(const TierLimits& limits) {
   double drives = 0;
   for (std::uint64_t bytes : limits.drive_bytes) drives += number(bytes);
-  return {number(limits.device_bytes), number(limits.host_bytes), drives};
+  const double host = number(limits.host_bytes) - number(limits.buffer_bytes);
+  return {number(limits.device_bytes), std::max(0.0, host), drives};
 }
 
 bool Fit::fits() const {
@@ -46,6 +52,18 @@ Tier Fit::tightest() const {
   for (Tier tier : {Tier::host, Tier::nvme})
     if (missing(tier) > missing(worst)) worst = tier;
   return worst;
+}
+
+std::string format_fit(const Fit& fit) {
+  std::string text;
+  for (Tier tier : {Tier::device, Tier::host, Tier::nvme}) {
+    const auto at = static_cast<std::size_t>(tier);
+    if (fit.need[at] == 0 && fit.limit[at] == 0) continue;
+    text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", tier_name(tier),
+                        bytes_text(fit.need[at]), bytes_text(fit.limit[at]));
+    if (fit.missing(tier) > 0) text += fmt::format(" ({} missing)", bytes_text(fit.missing(tier)));
+  }
+  return text;
 }
 
 Plan plan_without_limits(const Program& program, const TierLimits& limits, const Policy& policy) {

@@ -59,6 +59,25 @@ std::string life_text(const DriveWear& wear, double step_seconds) {
                      format_seconds(wear.life_steps * step_seconds));
 }
 
+using Bytes = std::array<std::uint64_t, num_tiers>;
+
+// What was touched stays, so buffers of loads and saves come on top of all that training touches.
+Bytes held_bytes(const std::vector<PhaseBytes>& phases, const TierLimits& limits) {
+  Bytes held{};
+  for (const PhaseBytes& phase : phases)
+    for (std::size_t tier = 0; tier < held.size(); ++tier)
+      held[tier] = std::max(held[tier], phase.bytes[tier]);
+  const auto training = std::ranges::find(phases, "training", &PhaseBytes::name);
+  if (training != phases.end())
+    held[1] = std::max(held[1], training->bytes[1] + limits.buffer_bytes);
+  return held;
+}
+
+std::string room(std::uint64_t limit, std::uint64_t used) {
+  if (limit == ~std::uint64_t{0}) return "-";
+  return used > limit ? format_bytes(used - limit) + " over" : format_bytes(limit - used);
+}
+
 std::string format_saving_step(const Prediction& p) {
   if (!p.saving_step) return "";
   std::string text = fmt::format("; a step with a checkpoint takes {} instead of {}",
@@ -168,23 +187,17 @@ std::string format_savings(const Prediction& p) {
 
 std::string format_phases(const std::vector<PhaseBytes>& phases, const TierLimits& limits) {
   TextTable table({{"memory touched while"}, {"gpu", right}, {"cpu", right}, {"nvme", right}});
-  for (const PhaseBytes& phase : phases)
-    table.add_row({"  " + phase.name, format_bytes(phase.bytes[0]), format_bytes(phase.bytes[1]),
-                   format_bytes(phase.bytes[2])});
-  const auto room = [](std::uint64_t limit, std::uint64_t used) {
-    if (limit == ~std::uint64_t{0}) return std::string("-");
-    // Buffers of loads and saves lie beside the tier that is limited.
-    return used > limit ? format_bytes(used - limit) + " over" : format_bytes(limit - used);
+  const auto add = [&](const std::string& name, const Bytes& bytes) {
+    table.add_row({name, format_bytes(bytes[0]), format_bytes(bytes[1]), format_bytes(bytes[2])});
   };
+  for (const PhaseBytes& phase : phases) add("  " + phase.name, phase.bytes);
+  const Bytes held = held_bytes(phases, limits);
+  add("held at most", held);
   std::uint64_t drives = 0;
   for (const std::uint64_t bytes : limits.drive_bytes) drives += bytes;
-  std::array<std::uint64_t, num_tiers> peak{};
-  for (const PhaseBytes& phase : phases)
-    for (std::size_t tier = 0; tier < peak.size(); ++tier)
-      peak[tier] = std::max(peak[tier], phase.bytes[tier]);
-  table.add_row({"left of the limit", room(limits.device_bytes, peak[0]),
-                 room(limits.host_bytes, peak[1]),
-                 limits.drive_bytes.empty() ? "-" : room(drives, peak[2])});
+  table.add_row({"left of the limit", room(limits.device_bytes, held[0]),
+                 room(limits.host_bytes, held[1]),
+                 limits.drive_bytes.empty() ? "-" : room(drives, held[2])});
   return table.text();
 }
 

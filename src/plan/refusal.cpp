@@ -12,19 +12,6 @@ namespace {
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(bytes); }
 
-std::string needs(const Fit& fit) {
-  std::string text;
-  for (Tier tier : {Tier::device, Tier::host, Tier::nvme}) {
-    const auto at = static_cast<std::size_t>(tier);
-    if (fit.need[at] == 0 && fit.limit[at] == 0) continue;
-    text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", tier_name(tier),
-                        format_bytes(whole(fit.need[at])), format_bytes(whole(fit.limit[at])));
-    if (fit.missing(tier) > 0)
-      text += fmt::format(" ({} missing)", format_bytes(whole(fit.missing(tier))));
-  }
-  return text;
-}
-
 std::string placement(const Policy& policy) {
   std::string text;
   for (Role role : {Role::weight, Role::gradient, Role::master, Role::moment1, Role::moment2,
@@ -59,7 +46,8 @@ void refuse_search(const ProgramVariant& variant, const Policy& policy, const Fi
       whole(fit.limit[static_cast<std::size_t>(tier)]),
       fmt::format("the nearest needs {}\nit has (gpu/cpu/nvme) {}; accumulation group {}, {} "
                   "layers kept",
-                  needs(fit), placement(policy), variant.accumulation_group, variant.kept_layers),
+                  format_fit(fit), placement(policy), variant.accumulation_group,
+                  variant.kept_layers),
       remedy(fit), TierOverflow::Limit::machine);
 }
 

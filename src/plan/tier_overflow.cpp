@@ -21,8 +21,9 @@ TierOverflow::TierOverflow(Tier tier, const std::string& where, std::uint64_t wa
       facts_(facts),
       advice_(advice) {}
 
-TierOverflow TierOverflow::with(Limit limit) const {
-  return {tier_, where(), wanted_bytes(), free_bytes(), facts_, advice_, limit};
+TierOverflow TierOverflow::with(Limit limit, const std::string& fact) const {
+  const std::string facts = fact.empty() ? facts_ : facts_ + "\n" + fact;
+  return {tier_, where(), wanted_bytes(), free_bytes(), facts, advice_, limit};
 }
 
 }  // namespace strata

@@ -65,7 +65,8 @@ class ExtentCheck {
       return false;
     }
     if (plan_.tier_bytes[0] > plan_.limits.device_bytes) complain("tier gpu exceeds its limit");
-    if (plan_.tier_bytes[1] > plan_.limits.host_bytes) complain("tier cpu exceeds its limit");
+    if (plan_.tier_bytes[1] + plan_.limits.buffer_bytes > plan_.limits.host_bytes)
+      complain("tier cpu exceeds its limit");
     for (std::size_t drive = 0; drive < plan_.drive_bytes.size(); ++drive)
       if (plan_.drive_bytes[drive] > plan_.limits.drive_bytes[drive])
         complain(fmt::format("drive {} exceeds its limit", drive));

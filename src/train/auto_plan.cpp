@@ -62,6 +62,7 @@ RunConfig auto_plan(const RunConfig& config, const MachineProfile& machine) {
   const Scenario found = fastest_scenario(scenario_of(config, machine), machine);
   RunConfig chosen = config;
   fill_in(found.choice, chosen.offload);
+  chosen.offload.nvme_weights = found.config.offload.nvme_weights;
   chosen.offload.automatic = false;
   return chosen;
 }
@@ -78,6 +79,8 @@ std::string auto_plan_block(const RunConfig& chosen) {
   add("offload.streamed_updates", offload.streamed_updates);
   add("offload.accumulation_group", offload.accumulation_group);
   add("offload.keep_layers", offload.keep_layers);
+  if (!offload.nvme_weights.empty())
+    add("offload.nvme_weights", weights_value(offload.nvme_weights));
   return text;
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "train/run_buffers.hpp"
 
 namespace strata {
 namespace {
@@ -51,13 +54,26 @@ void FitJudge::learn(const Scenario& scenario, const Fit& fit) {
     capacity_[tier] = fit.limit[tier] - (fit.need[tier] - estimated[tier]);
 }
 
-bool FitJudge::proves(const Scenario& scenario) {
+Fit FitJudge::prove(const Scenario& scenario) {
   const PlannedRun run = declare_run(scenario.config, scenario.choice.variant);
-  const Plan plan = plan_without_limits(run.program, limits_, scenario.choice.policy);
+  const TierLimits limits = limits_of(scenario, run, limits_);
+  const Plan plan = plan_without_limits(run.program, limits, scenario.choice.policy);
   planned_ops_ += num_ops(plan);
-  const Fit fit = fit_of(plan, limits_);
+  const Fit fit = fit_of(plan, limits);
+  const Capacity before = capacity_;
   learn(scenario, fit);
-  return fit.fits();
+  if (std::exchange(has_proved_, true) && !fit.fits())
+    std::ranges::transform(capacity_, before, capacity_.begin(),
+                           [](double a, double b) { return std::min(a, b); });
+  return fit;
+}
+
+TierLimits limits_of(const Scenario& scenario, const PlannedRun& run, const TierLimits& machine) {
+  TierLimits limits = machine;
+  const std::vector<double>& weights = scenario.config.offload.nvme_weights;
+  if (weights.size() == limits.drive_bytes.size()) limits.drive_weights = weights;
+  return with_buffers(std::move(limits), scenario.config, Purpose::train, run,
+                      scenario.choice.policy);
 }
 
 std::int64_t num_ops(const Plan& plan) {

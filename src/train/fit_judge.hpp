@@ -26,8 +26,10 @@ class FitJudge {
 
   // A plan of this scenario was made: what outlooks say is moved to what it says.
   void learn(const Scenario& scenario, const Fit& fit);
-  // Plans it, learns from it, and tells whether it fits.
-  bool proves(const Scenario& scenario);
+  // Plans it and learns from it. Of several that do not fit, what each taught is kept: tiles are
+  // whole, so what is put right on one tier may be wrong on another.
+  Fit prove(const Scenario& scenario);
+  bool proves(const Scenario& scenario) { return prove(scenario).fits(); }
   // Ops of all plans made to prove something.
   std::int64_t planned_ops() const { return planned_ops_; }
 
@@ -37,10 +39,14 @@ class FitJudge {
 
   const TierLimits& limits_;
   Capacity capacity_;  // the limits, less what outlooks forget
+  bool has_proved_ = false;
   const MachineProfile* machine_;
   std::map<std::string, std::unique_ptr<PlanOutlook>> outlooks_;  // by program
   std::int64_t planned_ops_ = 0;
 };
+
+// What a scenario may have of a machine, where that gives its ranks as much as that.
+TierLimits limits_of(const Scenario& scenario, const PlannedRun& run, const TierLimits& machine);
 
 std::int64_t num_ops(const Plan& plan);
 

@@ -137,15 +137,22 @@ class Ladder {
         rungs_{device_rungs(), host_rungs(limits), nvme_rungs()} {}
 
   std::optional<Repair> climb() {
-    Scenario at = start_;
-    while (const std::optional<Tier> tier = judge_.shortage(at))
-      if (!take_next(*tier, at)) return std::nullopt;
+    const Scenario last = end();
+    if (judge_.shortage(last)) return std::nullopt;
     give_back();
     Repair repair{with_rungs(start_, taken_), {}};
     for (const TakenRung& taken : taken_)
       if (!std::ranges::count(repair.steps, taken.rung->name))
         repair.steps.push_back(taken.rung->name);
     return repair;
+  }
+
+  // Takes rungs as long as a tier is short and there are any.
+  Scenario end() {
+    Scenario at = start_;
+    while (const std::optional<Tier> tier = judge_.shortage(at))
+      if (!take_next(*tier, at)) break;
+    return at;
   }
 
  private:
@@ -227,6 +234,10 @@ class Ladder {
 std::optional<Repair> repaired(const Scenario& scenario, const TierLimits& limits, FitJudge& judge,
                                const MayBecome& may_become) {
   return Ladder(scenario, limits, judge, may_become).climb();
+}
+
+Scenario end_of_ladder(const Scenario& scenario, const TierLimits& limits, FitJudge& judge) {
+  return Ladder(scenario, limits, judge, [](const Scenario&) { return true; }).end();
 }
 
 }  // namespace strata

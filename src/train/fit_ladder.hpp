@@ -23,5 +23,7 @@ using MayBecome = std::function<bool(const Scenario&)>;
 // By the judge's outlooks. Empty when the ladder ends before the scenario fits.
 std::optional<Repair> repaired(const Scenario& scenario, const TierLimits& limits, FitJudge& judge,
                                const MayBecome& may_become);
+// Where that ladder ends: what fits, or the smallest that there is.
+Scenario end_of_ladder(const Scenario& scenario, const TierLimits& limits, FitJudge& judge);
 
 }  // namespace strata

@@ -7,13 +7,11 @@
 
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
-#include "strata/train/durable_state.hpp"
 #include "strata/train/run_steps.hpp"
 #include "train/policy_keys.hpp"
+#include "train/run_buffers.hpp"
 #include "train/scenario_changes.hpp"
-#include "train/state_loader.hpp"
 #include "train/state_pieces.hpp"
-#include "train/state_saver.hpp"
 #include "train/weights_io.hpp"
 
 namespace strata {
@@ -31,10 +29,10 @@ class ChangedKeys {
     if (from != to) items_.push_back(fmt::format("{}={}", key, to));
   }
   void add(const char* key, const TierFractions& from, const TierFractions& to) {
-    if (!alike(from, to)) put(key, to);
+    if (!alike(from, to)) put(key, fractions_value(to));
   }
-  void put(const char* key, const TierFractions& to) {
-    items_.push_back(fmt::format("'{}={}'", key, fractions_value(to)));
+  void put(const char* key, const std::string& value) {
+    items_.push_back(fmt::format("'{}={}'", key, value));
   }
   std::vector<std::string> items() && { return std::move(items_); }
 
@@ -64,7 +62,7 @@ void add_placement(ChangedKeys& keys, const Scenario& from, const Scenario& to) 
   const bool as_one = moves_optimizer_as_one(from, to);
   for (const RoleKey& key : role_keys) {
     if (as_one && key.role == Role::master)
-      keys.put("offload.optimizer", fractions_of(to, key.role));
+      keys.put("offload.optimizer", fractions_value(fractions_of(to, key.role)));
     if (as_one && is_of_optimizer(key.role)) continue;
     keys.add(key.key, fractions_of(from, key.role), fractions_of(to, key.role));
   }
@@ -107,12 +105,6 @@ void check_drives(const RunConfig& config, const MachineProfile& machine) {
           machine.name));
 }
 
-// Now, or when it is started again: what fits once should fit then.
-bool may_resume(const RunConfig& config) {
-  const bool leaves_state = config.save_strategy != SaveStrategy::no && !config.save_only_model;
-  return leaves_state || config.offload.versioned || !config.resume_from_checkpoint.empty();
-}
-
 // A share of all steps is known where the steps are.
 std::int64_t known_save_steps(const RunConfig& config) {
   if (config.save_steps < 1 && config.max_steps <= 0) return 0;
@@ -140,6 +132,8 @@ std::vector<std::string> changed_settings(const Scenario& from, const Scenario& 
   for (const SlotKey& key : slot_keys)
     keys.add(key.key, from.choice.policy.*key.slots, to.choice.policy.*key.slots);
   add_variant(keys, from.choice, to.choice);
+  if (from.config.offload.nvme_weights != to.config.offload.nvme_weights)
+    keys.put("offload.nvme_weights", weights_value(to.config.offload.nvme_weights));
   return std::move(keys).items();
 }
 
@@ -153,6 +147,17 @@ TierOverflow advised(const TierOverflow& refusal, const RunConfig& config) {
   return refusal.with(limit ? TierOverflow::Limit::config : TierOverflow::Limit::machine);
 }
 
+TierOverflow advised_here(const TierOverflow& refusal, const RunConfig& config,
+                          std::uint64_t available, int num_host_ranks) {
+  const TierOverflow told = advised(refusal, config);
+  if (refusal.tier() != Tier::host || config.offload.cpu_limit) return told;
+  return told.with(TierOverflow::Limit::machine,
+                   fmt::format("of the {} that are available {} are left for the rest of the run{}",
+                               format_bytes(available),
+                               format_bytes(host_reserve_bytes(available, num_host_ranks)),
+                               num_host_ranks == 1 ? "" : ", the others shared by the ranks"));
+}
+
 RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   RunFacts facts;
   facts.tokens_per_step = config.cutoff_len * config.per_device_train_batch_size *
@@ -160,15 +165,9 @@ RunFacts run_facts(const RunConfig& config, const PlannedRun& run, int ranks) {
   facts.export_bytes = exported_bytes(config, run);
   facts.checkpoint_bytes = checkpoint_bytes(state_vectors(run));
   if (config.save_strategy == SaveStrategy::steps) facts.save_steps = known_save_steps(config);
-  facts.load_bytes = load_buffer_bytes(run.program);
-  if (may_resume(config))
-    facts.load_bytes = std::max(facts.load_bytes, resume_buffer_bytes(run.program));
-  if (config.offload.versioned)
-    facts.load_bytes = std::max(facts.load_bytes, durable_load_bytes(run.program));
-  facts.save_bytes = export_buffer_bytes(run.program, exported_dtype(config, run));
-  if (config.save_strategy != SaveStrategy::no && !config.save_only_model)
-    facts.save_bytes =
-        std::max(facts.save_bytes, save_buffer_bytes(run) + checkpoint_read_memory_bytes);
+  const RunBuffers buffers = run_buffers(config, Purpose::train, run, run.plan.policy);
+  facts.load_bytes = buffers.load_bytes;
+  facts.save_bytes = buffers.save_bytes;
   return facts;
 }
 

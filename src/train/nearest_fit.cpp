@@ -26,4 +26,10 @@ std::optional<Scenario> nearest_fit(const Scenario& scenario, const TierLimits& 
   return nearest;
 }
 
+Fit nearest_miss(const Scenario& scenario, const TierLimits& limits) {
+  FitJudge judge(limits);
+  judge.prove(scenario);
+  return judge.prove(end_of_ladder(scenario, limits, judge));
+}
+
 }  // namespace strata

@@ -77,8 +77,9 @@ std::uint64_t bytes_of(const Plan& plan, RoleGroup group) {
 }
 
 double room_in(const Plan& plan, Tier tier) {
-  const std::uint64_t limit =
-      tier == Tier::device ? plan.limits.device_bytes : plan.limits.host_bytes;
+  const std::uint64_t limit = tier == Tier::device
+                                  ? plan.limits.device_bytes
+                                  : plan.limits.host_bytes - plan.limits.buffer_bytes;
   return room_to_use * static_cast<double>(limit - plan.tier_bytes[static_cast<std::size_t>(tier)]);
 }
 
@@ -193,7 +194,18 @@ Family deferred_updates(const Scenario& from) {
   return family;
 }
 
-std::vector<Family> families(const Scenario& from, const PlannedRun& run) {
+Family weighed_drives(const Scenario& from, const MachineProfile& machine) {
+  Family family;
+  family.add(from, "bytes on drives in proportion to their rates", [&](Scenario& s) {
+    std::vector<double>& weights = s.config.offload.nvme_weights;
+    const auto before = std::exchange(weights, weights_of_drives(machine));
+    return puts_on_drives(s.choice.policy) && weights != before;
+  });
+  return family;
+}
+
+std::vector<Family> families(const Scenario& from, const PlannedRun& run,
+                             const MachineProfile& machine) {
   std::vector<Family> all;
   for (const RoleGroup group : role_groups)
     for (const Tier target : {Tier::device, Tier::host})
@@ -204,6 +216,7 @@ std::vector<Family> families(const Scenario& from, const PlannedRun& run) {
   all.push_back(slots(from, "state", &Policy::state_slots));
   all.push_back(slots(from, "staging", &Policy::staging_slots));
   all.push_back(larger_micro_batches(from));
+  all.push_back(weighed_drives(from, machine));
   all.push_back(accumulation_groups(from));
   all.push_back(formats(from));
   all.push_back(small_moments(from));
@@ -229,10 +242,10 @@ class ImprovementSearch {
         limits_(run_limits(from.config, machine)),
         tokens_per_s_(now.prediction.tokens_per_s()),
         judge_(limits_, &machine),
-        families_(families(from, now.run)),
+        families_(families(from, now.run, machine)),
         best_(families_.size()),
         tries_(families_.size()) {
-    judge_.learn(from, fit_of(now.run.plan, limits_));
+    judge_.learn(from, fit_of(now.run.plan, now.run.plan.limits));
   }
 
   // The best of each family, in no order.
@@ -307,9 +320,10 @@ class ImprovementSearch {
   // Nothing when it does not fit.
   std::optional<double> simulated_seconds(const Scenario& scenario) {
     const PlannedRun run = declare_run(scenario.config, scenario.choice.variant);
-    const Plan plan = plan_without_limits(run.program, limits_, scenario.choice.policy);
+    const TierLimits limits = limits_of(scenario, run, limits_);
+    const Plan plan = plan_without_limits(run.program, limits, scenario.choice.policy);
     ops_ += num_ops(plan);
-    const Fit fit = fit_of(plan, limits_);
+    const Fit fit = fit_of(plan, limits);
     if (fit.fits()) return simulate(run.program, plan, "train", machine_).step_seconds;
     judge_.learn(scenario, fit);
     return std::nullopt;

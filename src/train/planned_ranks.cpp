@@ -7,17 +7,9 @@
 #include "strata/topology/topology.hpp"
 #include "strata/train/forecast.hpp"
 #include "strata/train/gpu_exchange.hpp"
-#include "train/weights_io.hpp"
 
 namespace strata {
 namespace {
-
-// What a rank has beside its tiers while it loads or saves.
-std::uint64_t buffer_bytes(const RunConfig& config, Purpose purpose, const PlannedRun& run) {
-  if (purpose == Purpose::evaluate) return load_buffer_bytes(run.program);
-  const RunFacts facts = run_facts(config, run, 1);
-  return std::max(facts.load_bytes, facts.save_bytes);
-}
 
 std::vector<std::uint64_t> free_bytes(const std::vector<RankDevice>& devices) {
   std::vector<std::uint64_t> bytes;
@@ -64,9 +56,12 @@ std::vector<PlannedRun> plan_ranks(const RunConfig& config, Purpose purpose, Job
         }));
   }
   std::vector<PlannedRun> runs;
-  for (auto& plan : plans) runs.push_back(plan.get());
-  check_host_memory(runs.front(), buffer_bytes(config, purpose, runs.front()), job.num_host_ranks(),
-                    topology.available_memory_bytes);
+  try {
+    for (auto& plan : plans) runs.push_back(plan.get());
+  } catch (const TierOverflow& refusal) {
+    throw advised_here(refusal, config, topology.available_memory_bytes, job.num_host_ranks());
+  }
+  check_host_memory(runs.front(), job.num_host_ranks(), topology.available_memory_bytes);
   for (const PlannedRun& run : runs) check_device_memory(run);
   return runs;
 }

@@ -1,18 +1,16 @@
 #include "strata/train/planned_run.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 
 #include "kernels/cuda/cuda_kernels.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
-#include "strata/io/store/shard_store.hpp"
 #include "strata/topology/topology.hpp"
 #include "strata/train/auto_plan.hpp"
-#include "strata/train/durable_state.hpp"
 #include "train/check_versioned.hpp"
+#include "train/run_buffers.hpp"
 
 namespace strata {
 namespace {
@@ -122,28 +120,6 @@ bool uses_nvme(const Program& program, const Policy& policy) {
   });
 }
 
-// Paths on one file system share its free bytes as they share the tiles.
-// What the run itself left there it can take over.
-std::uint64_t share_of_drive(std::size_t drive, const RunConfig& config) {
-  const OffloadConfig& offload = config.offload;
-  const auto file_system = [&](std::size_t d) {
-    struct stat status = {};
-    check(::stat(offload.nvme_paths[d].c_str(), &status), "look at", offload.nvme_paths[d]);
-    return status.st_dev;
-  };
-  const auto weight = [&](std::size_t d) {
-    return offload.nvme_weights.empty() ? 1.0 : offload.nvme_weights[d];
-  };
-  double sharers = 0;
-  std::uint64_t available = available_drive_bytes(offload.nvme_paths[drive]);
-  for (std::size_t d = 0; d < offload.nvme_paths.size(); ++d) {
-    if (file_system(d) != file_system(drive)) continue;
-    sharers += weight(d);
-    if (offload.versioned) available += durable_bytes_in(config, offload.nvme_paths[d]);
-  }
-  return static_cast<std::uint64_t>(static_cast<double>(available) * (weight(drive) / sharers));
-}
-
 Policy make_policy(const RunConfig& config) {
   const OffloadConfig& offload = config.offload;
   Policy policy;
@@ -168,20 +144,6 @@ Policy make_policy(const RunConfig& config) {
                             config.save_strategy != SaveStrategy::no;
   policy.versioned_state = offload.versioned;
   return policy;
-}
-
-TierLimits make_limits(const RunConfig& config, const Topology& topology, const Program& program,
-                       const Policy& policy, int num_host_ranks, std::uint64_t device_bytes) {
-  const auto ranks = static_cast<std::uint64_t>(num_host_ranks);  // share all but their devices
-  TierLimits limits;
-  limits.device_bytes = device_bytes;
-  limits.host_bytes = config.offload.cpu_limit.value_or(topology.available_memory_bytes) / ranks;
-  if (!uses_nvme(program, policy)) return limits;
-  for (const std::string& path : config.offload.nvme_paths) check_drive_directory(path);
-  for (std::size_t drive = 0; drive < config.offload.nvme_paths.size(); ++drive)
-    limits.drive_bytes.push_back(share_of_drive(drive, config) / ranks);
-  limits.drive_weights = config.offload.nvme_weights;
-  return limits;
 }
 
 void check_verified(const Program& program, const Plan& plan) {
@@ -320,16 +282,6 @@ bool uses_drives(const RunConfig& config, Purpose purpose) {
   return uses_nvme(declare_without_threads(config, purpose, choice.variant).program, choice.policy);
 }
 
-TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
-                       int num_host_ranks, std::optional<std::uint64_t> device_bytes) {
-  if (purpose == Purpose::train) check_searched(config);
-  const PlanChoice choice = plan_choice(config);
-  const Program program = declare_without_threads(config, purpose, choice.variant).program;
-  const std::uint64_t stand_in = config.offload.gpu_limit.value_or(topology.available_memory_bytes);
-  return make_limits(config, topology, program, choice.policy, num_host_ranks,
-                     device_bytes.value_or(stand_in));
-}
-
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology,
                     const RankPlace& place, const TierLimits& limits, RankDevice device) {
   ensure(place.world == config.world);
@@ -342,7 +294,8 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& to
   const PlanChoice choice = plan_choice(config);
   run.program = declare_program(config, purpose, *run.model, choice.variant, place.rank);
   if (purpose == Purpose::train) make_optimizers(config, run);
-  run.plan = make_plan(run.program, limits, choice.policy);
+  run.plan = make_plan(run.program, with_buffers(limits, config, purpose, run, choice.policy),
+                       choice.policy);
   check_verified(run.program, run.plan);
   return run;
 }
@@ -356,7 +309,8 @@ PlannedRun declare_run(const RunConfig& config, const ProgramVariant& variant) {
 PlannedRun plan_run(const RunConfig& config, const TierLimits& limits, const PlanChoice& choice,
                     Proof proof) {
   PlannedRun run = declare_run(config, choice.variant);
-  run.plan = make_plan(run.program, limits, choice.policy);
+  run.plan = make_plan(
+      run.program, with_buffers(limits, config, Purpose::train, run, choice.policy), choice.policy);
   if (proof == Proof::verified) check_verified(run.program, run.plan);
   return run;
 }
@@ -388,24 +342,6 @@ Program declare_program(const RunConfig& config, Purpose purpose, const Model& m
 
 PlanChoice plan_choice(const RunConfig& config) {
   return {program_variant(config), make_policy(config)};
-}
-
-TierLimits run_limits(const RunConfig& config, const MachineProfile& machine) {
-  TierLimits limits = machine_limits(machine);
-  // What a config allows beyond what the machine has is not there.
-  limits.device_bytes =
-      std::min(limits.device_bytes, config.offload.gpu_limit.value_or(limits.device_bytes));
-  if (planned_device(config, machine) == DeviceKind::gpu) {
-    // The profile's memory is without what one rank leaves to the driver.
-    const std::uint64_t beside = device_workspace_bytes(config.world) +
-                                 device_reserve_bytes(limits.device_bytes, config.world) -
-                                 device_reserve_bytes(limits.device_bytes, 1);
-    limits.device_bytes -= std::min(limits.device_bytes, beside);
-  }
-  if (config.offload.cpu_limit)
-    limits.host_bytes = std::min(
-        limits.host_bytes, *config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks));
-  return limits;
 }
 
 }  // namespace strata

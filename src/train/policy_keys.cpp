@@ -22,4 +22,10 @@ std::string fractions_value(const TierFractions& fractions) {
                      0.0 + fractions.nvme);
 }
 
+std::string weights_value(const std::vector<double>& weights) {
+  std::string text;
+  for (const double weight : weights) text += fmt::format("{}{}", text.empty() ? "" : ", ", weight);
+  return "[" + text + "]";
+}
+
 }  // namespace strata

@@ -2,7 +2,9 @@
 // Which key of a config places which role and counts which slots.
 
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "strata/plan/search.hpp"
 #include "strata/train/run_config.hpp"
@@ -40,5 +42,7 @@ inline constexpr std::array slot_keys = {
 std::string_view update_order_key(UpdateOrder order);
 // "{gpu: 0.25, cpu: 0.75, nvme: 0}": read back, it is the same fractions.
 std::string fractions_value(const TierFractions& fractions);
+// "[1, 2.5]".
+std::string weights_value(const std::vector<double>& weights);
 
 }  // namespace strata

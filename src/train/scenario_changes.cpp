@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "strata/plan/fraction_grid.hpp"
+#include "strata/plan/simulate.hpp"
 
 namespace strata {
 namespace {
@@ -84,6 +86,20 @@ bool move_up(Policy& policy, RoleGroup group, Tier target, double share) {
     moved = moved || left < share;
   }
   return moved;
+}
+
+bool puts_on_drives(const Policy& policy) {
+  return std::ranges::any_of(policy.fractions, [](const TierFractions& f) { return f.nvme > 0; });
+}
+
+std::vector<double> weights_of_drives(const MachineProfile& machine) {
+  constexpr double alike = 1.05;
+  std::vector<double> weights = machine_limits(machine).drive_weights;
+  if (weights.empty()) return {};
+  const auto [slowest, fastest] = std::ranges::minmax(weights);
+  if (slowest <= 0 || fastest < alike * slowest) return {};
+  for (double& weight : weights) weight = std::round(100 * weight / slowest) / 100;
+  return weights;
 }
 
 std::string joined(const std::vector<std::string>& items, std::string_view separator) {

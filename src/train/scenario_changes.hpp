@@ -1,6 +1,10 @@
 #pragma once
 // The changes that neighbours of a scenario are made of.
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "strata/train/forecast.hpp"
 
 namespace strata {
@@ -25,6 +29,11 @@ bool move_up(Policy& policy, RoleGroup group, Tier target, double share);
 // What differs, as settings: changed_keys() one by one.
 std::vector<std::string> changed_settings(const Scenario& from, const Scenario& to);
 std::string joined(const std::vector<std::string>& items, std::string_view separator);
+
+bool puts_on_drives(const Policy& policy);
+// offload.nvme_weights in proportion to the rates of the machine's drives, the slowest 1; empty:
+// they are as good as alike.
+std::vector<double> weights_of_drives(const MachineProfile& machine);
 
 // The number of micro-batches follows where the batch of a step can stay what it is.
 enum class StepBatch : std::uint8_t { kept, multiplied };

@@ -102,20 +102,23 @@ std::unique_ptr<Device> make_run_device(const Plan& plan) {
 }
 
 // Both "gpu" and "cpu" are RAM when the host stands in for the device.
-void check_host_memory(const PlannedRun& run, std::uint64_t buffer_bytes, int num_host_ranks,
-                       std::uint64_t available) {
+void check_host_memory(const PlannedRun& run, int num_host_ranks, std::uint64_t available) {
   const bool stands_in = run.device == nullptr;
   const auto& tiers = run.plan.tier_bytes;
   const auto ranks = static_cast<std::uint64_t>(num_host_ranks);
+  const std::uint64_t buffer_bytes = run.plan.limits.buffer_bytes,
+                      reserve = host_reserve_bytes(available, num_host_ranks);
   const std::uint64_t need = ranks * ((stands_in ? tiers[0] : 0) + tiers[1] + buffer_bytes);
-  if (need <= available) return;
+  if (need + reserve <= available) return;
   throw OutOfMemory(
       fmt::format(
           "{} and buffers of {} for loading and saving{}",
           stands_in ? "tiers gpu and cpu together (the host stands in for the GPU)" : "tier cpu",
           format_bytes(buffer_bytes), ranks == 1 ? "" : fmt::format(", of {} ranks", ranks)),
-      need, available,
-      fmt::format("move more to nvme, or lower {}offload.cpu_limit to see what fits",
+      need, available - reserve,
+      fmt::format("of the {} that are available {} are left for the rest of the run; move more to "
+                  "nvme, or lower {}offload.cpu_limit to see what fits",
+                  format_bytes(available), format_bytes(reserve),
                   stands_in ? "offload.gpu_limit and " : ""));
 }
 

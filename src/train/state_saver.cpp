@@ -74,8 +74,8 @@ void save_state(const PlannedRun& run, StateAccess& state, CheckpointWriter& wri
   StateSaver(run, state, writer, memory).save(given_up);
 }
 
-std::uint64_t save_buffer_bytes(const PlannedRun& run) {
-  return run.plan.save_buffers.bytes > 0 ? 0 : StateSaver::memory_bytes(run.program);
+std::uint64_t save_buffer_bytes(const Program& program) {
+  return StateSaver::memory_bytes(program);
 }
 
 }  // namespace strata

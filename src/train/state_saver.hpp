@@ -18,7 +18,7 @@ namespace strata {
 void save_state(const PlannedRun& run, StateAccess& state, CheckpointWriter& writer,
                 std::span<std::byte> memory, const std::atomic<bool>& given_up);
 
-// What save_state needs of host memory beside the plan's.
-std::uint64_t save_buffer_bytes(const PlannedRun& run);
+// What save_state needs of host memory beside the plan's, where that has no save buffers.
+std::uint64_t save_buffer_bytes(const Program& program);
 
 }  // namespace strata

@@ -131,9 +131,17 @@ INSTANTIATE_TEST_SUITE_P(Tiers, Budget,
                                            Tight{"cpu", 1, &OffloadConfig::cpu_limit}),
                          [](const auto& chosen) { return std::string(chosen.param.tier); });
 
+// A limit of host memory holds what loads and saves take beside the tier.
+std::uint64_t need_of(const Plan& plan, std::size_t tier) {
+  return plan.tier_bytes[tier] + (tier == 1 ? plan.limits.buffer_bytes : 0);
+}
+std::uint64_t need_of(const RunConfig& config, std::size_t tier) {
+  return need_of(plan_run(config, Purpose::train).plan, tier);
+}
+
 TEST_P(Budget, OneTileTooSmallIsRefusedBeforeTheRunWithNeedAndContributors) {
   RunConfig config = all_tiers_config();
-  const std::uint64_t need = plan_run(config, Purpose::train).plan.tier_bytes[GetParam().index];
+  const std::uint64_t need = need_of(config, GetParam().index);
   auto& limit = config.offload.*GetParam().limit;
   limit = need - tile_bytes;
   try {
@@ -153,12 +161,12 @@ TEST_P(Budget, OneTileTooSmallIsRefusedBeforeTheRunWithNeedAndContributors) {
 
 TEST_P(Budget, OfExactlyTheNeedIsEnough) {
   RunConfig config = all_tiers_config();
-  const std::uint64_t need = plan_run(config, Purpose::train).plan.tier_bytes[GetParam().index];
+  const std::uint64_t need = need_of(config, GetParam().index);
   config.offload.*GetParam().limit = need;
   config.max_steps = 1;
   TrainingRun run(config);
   EXPECT_EQ(run.train().steps, 1);
-  EXPECT_EQ(run.session().run().plan.tier_bytes[GetParam().index], need);
+  EXPECT_EQ(need_of(run.session().run().plan, GetParam().index), need);
 }
 
 }  // namespace

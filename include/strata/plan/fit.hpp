@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "strata/plan/machine.hpp"
 #include "strata/plan/plan.hpp"
@@ -13,7 +14,7 @@ namespace strata {
 
 using Capacity = std::array<double, num_tiers>;  // bytes
 
-// Of a rank; all drives together.
+// Of a rank, for its tiers; all drives together.
 Capacity capacity_of(const TierLimits& limits);
 
 // Where a plan stands with the limits.
@@ -23,6 +24,9 @@ struct Fit {
   Tier tightest() const;  // the tier that lacks most
   double missing(Tier tier) const;
 };
+
+// "gpu 1.2 GiB of 1.0 GiB (204 MiB missing), cpu 3.1 GiB of 8.0 GiB": the tiers in use.
+std::string format_fit(const Fit& fit);
 
 // A plan that may need more than there is, on as many drives as the limits have.
 Plan plan_without_limits(const Program& program, const TierLimits& limits, const Policy& policy);

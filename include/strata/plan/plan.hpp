@@ -121,9 +121,9 @@ enum class OpKind : std::uint8_t {
            // the StateSink, which has copied it when the op is complete; operands: the tile in host
            // memory, then, of a split master, its weight's tile in host memory
   commit,  // on the save lane: the step's state on a versioned store becomes durable; operands: the
-           // homes of master and moments, then, of several ranks, the ranks' sums, then the scalars.
-           // The next step writes none of these before it: its writes to the homes wait for it, and
-           // so do its sum and norm: where one rank writes on, all ranks have committed
+           // homes of master and moments, then, of several ranks, the ranks' sums, then the
+           // scalars. The next step writes none of these before it: its writes to the homes wait
+           // for it, and so do its sum and norm: where one rank writes on, all ranks have committed
 };
 std::string_view op_kind_name(OpKind kind);
 
@@ -149,9 +149,9 @@ struct Op {
 enum class StepEnd : std::uint8_t { open, barrier };
 
 struct Schedule {
-  std::string name;  // the sequence's; "train_save": another of "train"
-  StepEnd end = StepEnd::open;                     // edges say it; this tells derive_edges()
-  std::vector<Op> ops;                             // in emission order; OpId indexes it
+  std::string name;             // the sequence's; "train_save": another of "train"
+  StepEnd end = StepEnd::open;  // edges say it; this tells derive_edges()
+  std::vector<Op> ops;          // in emission order; OpId indexes it
   std::array<std::vector<OpId>, num_lanes> lanes;  // each lane's ops in order
 };
 
@@ -171,6 +171,8 @@ struct TierLimits {
       drive_bytes;  // free bytes per path of offload.nvme_paths; empty: no NVMe tier
   std::vector<double> drive_weights;  // relative bandwidth; empty: equal
   std::uint64_t io_alignment = 4096;
+  // Of host_bytes, what loads and saves take beside the tier.
+  std::uint64_t buffer_bytes = 0;
 };
 
 // Fractions of the bytes of each role per tier; they sum to 1.

@@ -20,7 +20,8 @@ class TierOverflow : public OutOfMemory {
                Limit limit);
   Tier tier() const { return tier_; }
   std::uint64_t missing_bytes() const { return wanted_bytes() - free_bytes(); }
-  TierOverflow with(Limit limit) const;
+  // With another limit blamed, and more told of it.
+  TierOverflow with(Limit limit, const std::string& fact = "") const;
 
  private:
   Tier tier_;

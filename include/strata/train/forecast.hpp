@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/plan/fit.hpp"
 #include "strata/plan/machine.hpp"
 #include "strata/plan/prediction.hpp"
 #include "strata/plan/tier_overflow.hpp"
@@ -29,6 +30,9 @@ std::string changed_keys(const Scenario& from, const Scenario& to);
 
 // The refusal with advice to raise the limit only where the config sets it.
 TierOverflow advised(const TierOverflow& refusal, const RunConfig& config);
+// The same of a plan for this machine: it tells what of its memory is not given out.
+TierOverflow advised_here(const TierOverflow& refusal, const RunConfig& config,
+                          std::uint64_t available, int num_host_ranks);
 
 struct Forecast {
   PlannedRun run;
@@ -75,5 +79,7 @@ std::vector<Improvement> improvements(const Scenario& scenario, const Forecast& 
 // For a scenario that does not fit one rank's limits: the first that does of a short ladder of
 // smaller ones, with no more changed than it takes. Empty when none does.
 std::optional<Scenario> nearest_fit(const Scenario& scenario, const TierLimits& limits);
+// Where none does: how the smallest of them stands with the limits.
+Fit nearest_miss(const Scenario& scenario, const TierLimits& limits);
 
 }  // namespace strata

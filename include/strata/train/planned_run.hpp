@@ -56,11 +56,17 @@ struct PlannedRun {
 
 // Whether any of its state lives on nvme.
 bool uses_drives(const RunConfig& config, Purpose purpose);
+// What of a host's available memory no tier is given: processes hold more than tiers and buffers,
+// such as libraries, threads and what kernels keep for each, plans, batches, page tables.
+std::uint64_t host_reserve_bytes(std::uint64_t available, int num_host_ranks);
+// Of which drives there are limits: those of a run that puts nothing on them need not be there.
+enum class DrivesLimited : std::uint8_t { in_use, all_named };
 // What each rank of a run may have of this machine, of which `num_host_ranks` share RAM and drives;
 // `device_bytes` of GPUs. Without them the host stands in. Throws ConfigError when the drives
 // cannot serve.
 TierLimits rank_limits(const RunConfig& config, Purpose purpose, const Topology& topology,
-                       int num_host_ranks, std::optional<std::uint64_t> device_bytes = {});
+                       int num_host_ranks, std::optional<std::uint64_t> device_bytes = {},
+                       DrivesLimited drives = DrivesLimited::in_use);
 // One rank's part, on its device. Reads config.json of the model folder (weights are not needed),
 // plans and verifies. Throws ConfigError, FormatError, and OutOfMemory when a tier's limit is too
 // small. All ranks must be planned with the same limits.

@@ -48,10 +48,9 @@ using DeviceFactory = std::function<std::unique_ptr<Device>(const Plan&)>;
 // The host standing in for a GPU.
 std::unique_ptr<Device> make_run_device(const Plan& plan);
 // Throws OutOfMemory when the available RAM does not hold tier cpu of that many ranks alike, tier
-// gpu where the host stands in for one, and the buffers that each has beside them while it loads or
-// saves.
-void check_host_memory(const PlannedRun& run, std::uint64_t buffer_bytes, int num_host_ranks,
-                       std::uint64_t available);
+// gpu where the host stands in for one, the buffers that each has beside them while it loads or
+// saves, and what the host keeps in reserve.
+void check_host_memory(const PlannedRun& run, int num_host_ranks, std::uint64_t available);
 // Throws OutOfMemory when the run's GPU, if it has one, no longer has its tier's memory free.
 void check_device_memory(const PlannedRun& run);
 

@@ -173,37 +173,81 @@ TEST_F(CliPlan, RefusesTwoConfigFilesAndMissingOnes) {
   EXPECT_THAT(result.err, HasSubstr("model_name_or_path is missing"));
 }
 
-TEST_F(CliPlan, NamesTheNearestPlanThatFitsWhenThisDoesNot) {
-  const ProcessResult result = plan({"offload.optimizer=gpu", "offload.gpu_limit=500MiB"});
-  EXPECT_EQ(result.exit_code, exit_failure);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("tier gpu needs"), HasSubstr("largest:"),
-                                HasSubstr("the nearest that fits: ")));
-  std::vector<std::string> words{"offload.gpu_limit=500MiB"};
-  for (const std::string& word : words_of(after(result.err, "the nearest that fits: ")))
-    words.push_back(word);
-  const ProcessResult then = plan(words);
-  EXPECT_EQ(then.exit_code, 0) << then.err;
+// What is refused names what is not, as settings to paste.
+class CliNearestFit : public CliPlan {
+ protected:
+  void expect_pasted_fits(std::vector<std::string> words, const std::string& tier) const {
+    const ProcessResult refused = run(words);
+    EXPECT_EQ(refused.exit_code, exit_failure) << refused.out;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("tier " + tier + " needs"), HasSubstr("largest:"),
+                                   HasSubstr("the nearest that fits: ")));
+    const auto settings = words_of(after(refused.err, "the nearest that fits: "));
+    ASSERT_FALSE(settings.empty()) << refused.err;
+    words.insert(words.end(), settings.begin(), settings.end());
+    const ProcessResult pasted = run(words);
+    EXPECT_EQ(pasted.exit_code, 0) << pasted.err;
+  }
+  std::vector<std::string> plan_here(const std::vector<std::string>& more) const {
+    std::vector<std::string> words{"plan", "--model", path("shape"), "cutoff_len=64"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::vector<std::string> plan_there(const std::string& name,
+                                      const std::vector<std::string>& more) const {
+    std::vector<std::string> words{"plan", path("run.yaml"), "--machine",
+                                   STRATA_SOURCE_DIR "/configs/machines/" + name + ".yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+TEST_F(CliNearestFit, OfAMachineOfOneRankCanBePasted) {
+  expect_pasted_fits(
+      plan_there("1xRTX4090-128GB", {"offload.optimizer=gpu", "offload.gpu_limit=500MiB"}), "gpu");
 }
 
-TEST_F(CliPlan, NamesTheNearestThatFitsThisMachineToo) {
-  std::vector<std::string> words{"plan", "--model", path("shape"), "cutoff_len=64",
-                                 "offload.gpu_limit=500MiB"};
-  const std::vector<std::string> fitting = words;
-  words.push_back("offload.optimizer=gpu");
-  const ProcessResult result = run(words);
-  EXPECT_EQ(result.exit_code, exit_failure);
-  EXPECT_THAT(result.err, HasSubstr("the nearest that fits: "));
-  words = fitting;
-  for (const std::string& word : words_of(after(result.err, "the nearest that fits: ")))
-    words.push_back(word);
-  const ProcessResult then = run(words);
-  EXPECT_EQ(then.exit_code, 0) << then.err;
+TEST_F(CliNearestFit, OfAMachineOfEightRanksCanBePasted) {
+  expect_pasted_fits(
+      plan_there("8xH100-80-1TB", {"offload.optimizer=gpu", "offload.gpu_limit=290MiB"}), "gpu");
+  expect_pasted_fits(
+      plan_there("8xH100-80-1TB", {"offload.optimizer=cpu", "offload.cpu_limit=3GiB"}), "cpu");
 }
 
-TEST_F(CliPlan, SaysWhenNothingNearFits) {
-  const ProcessResult result = plan({"offload.gpu_limit=1MiB"});
+TEST_F(CliNearestFit, OfThisMachineCanBePasted) {
+  for (const char* ranks : {"ranks=1", "ranks=2"}) {
+    SCOPED_TRACE(ranks);
+    expect_pasted_fits(plan_here({ranks, "offload.optimizer=gpu", "offload.gpu_limit=350MiB"}),
+                       "gpu");
+    expect_pasted_fits(plan_here({ranks, "offload.cpu_limit=800MiB", "offload.gpu_limit=1GiB"}),
+                       "cpu");
+  }
+}
+
+TEST_F(CliNearestFit, IsToldToBeNoneWithWhatTheSmallestLacks) {
+  ProcessResult result = plan({"offload.gpu_limit=1MiB"});
   EXPECT_EQ(result.exit_code, exit_failure);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("tier gpu needs"), HasSubstr("nothing near fits")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("tier gpu needs"), HasSubstr("nothing near fits"),
+                                HasSubstr("missing)")));
+  result = run(plan_here({"ranks=2", "offload.cpu_limit=60MiB", "offload.gpu_limit=60MiB"}));
+  EXPECT_EQ(result.exit_code, exit_failure);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("nothing near fits"), HasSubstr("missing)")));
+}
+
+TEST_F(CliPlan, TakesWeightsOfDrivesThatAreAsManyAsTheMachines) {
+  const auto with_weights = [&](const std::string& weights) {
+    return run({"plan", path("run.yaml"), "--machine",
+                STRATA_SOURCE_DIR "/configs/machines/8xH100-80-1TB.yaml", "offload.optimizer=nvme",
+                "offload.nvme_paths=[a, b]", "offload.nvme_weights=" + weights});
+  };
+  const ProcessResult alike = with_weights("[1, 1, 1, 1, 1, 1, 1, 1]");
+  EXPECT_EQ(alike.exit_code, 0) << alike.err;
+  const ProcessResult uneven = with_weights("[9, 1, 1, 1, 1, 1, 1, 1]");
+  EXPECT_EQ(uneven.exit_code, 0) << uneven.err;
+  EXPECT_NE(after(alike.out, "\nplan "), after(uneven.out, "\nplan "));
+  const ProcessResult others = with_weights("[1, 9]");
+  EXPECT_EQ(others.exit_code, 0) << others.err;
+  EXPECT_THAT(others.err, HasSubstr("offload.nvme_weights are not of the 8 drives"));
+  EXPECT_EQ(after(alike.out, "\nplan "), after(others.out, "\nplan "));
 }
 
 }  // namespace

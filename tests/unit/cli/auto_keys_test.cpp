@@ -103,15 +103,39 @@ TEST(AutoKeys, AsABlockOfAConfigFileAreThePlanThatWasChosen) {
   }
 }
 
-TEST(NearestFitKeys, PastedFit) {
+TEST(AutoKeys, WeighDrivesThatDiffer) {
+  MachineProfile machine = small_machine(3);
+  machine.drives.push_back(machine.drives.front());
+  machine.drives.back().read_bytes_per_s /= 4;
+  machine.drives.back().write_bytes_per_s /= 4;
+  std::vector<std::string> settings = small_settings(3);
+  settings.push_back("offload.nvme_paths=[drive0, drive1]");
+  expect_pasted_is_found(settings, machine);
+  const RunConfig chosen = auto_plan(config_with(settings, {}), machine);
+  EXPECT_EQ(chosen.offload.nvme_weights, (std::vector<double>{4, 1}));
+  EXPECT_THAT(auto_plan_block(chosen), HasSubstr("\n  nvme_weights: [4, 1]\n"));
+  settings.push_back("offload.nvme_weights=[1, 1]");
+  EXPECT_EQ(auto_plan(config_with(settings, {}), machine).offload.nvme_weights,
+            (std::vector<double>{1, 1}))
+      << "the config's own stay";
+}
+
+class NearestFitKeys : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, NearestFitKeys, ::testing::Values(1, 2, 8));
+
+TEST_P(NearestFitKeys, PastedFit) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
-    const MachineProfile machine = small_machine(seed);
+    MachineProfile machine = small_machine(seed);
+    machine.ranks = GetParam();
+    machine.comm = {50e9, 50e9, 1e-5};
+    // Beside what is shared, what each takes to load and to save in, and for its slots.
+    machine.host.memory_bytes += 600'000'000 * static_cast<std::uint64_t>(machine.ranks);
     std::vector<std::string> settings = small_settings(seed);
     settings.push_back(seed % 2 == 0 ? "offload.optimizer=gpu" : "offload.optimizer=cpu");
     const Scenario start = scenario_of(config_with(settings, {}), machine);
     const TierLimits limits = run_limits(start.config, machine);
     const auto fits = nearest_fit(start, limits);
-    ASSERT_TRUE(fits) << seed;
+    ASSERT_TRUE(fits) << seed << ": " << format_fit(nearest_miss(start, limits));
     const RunConfig pasted = config_with(settings, words_of(changed_keys(start, *fits)));
     EXPECT_NO_THROW(forecast(scenario_of(pasted, machine), machine)) << seed;
   }

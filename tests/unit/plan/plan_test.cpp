@@ -182,6 +182,28 @@ TEST(Plan, RefusesALimitOneTileTooSmallNamingTierAndContributors) {
   }
 }
 
+TEST(Plan, LeavesOfHostMemoryWhatLoadsAndSavesTake) {
+  const Program program = make_toy_program({});
+  TierLimits limits = roomy_limits();
+  limits.host_bytes = make_plan(program, limits, all_on(Tier::host)).tier_bytes[1] + 1000;
+  limits.buffer_bytes = 1000;
+  const Plan fits = make_plan(program, limits, all_on(Tier::host));
+  EXPECT_TRUE(verify(program, fits).empty());
+  limits.buffer_bytes = 1001;
+  try {
+    make_plan(program, limits, all_on(Tier::host));
+    FAIL() << "accepted";
+  } catch (const OutOfMemory& error) {
+    EXPECT_EQ(error.wanted_bytes(), limits.host_bytes + 1);
+    EXPECT_NE(std::string(error.what()).find("beside the tier, to load and to save in"),
+              std::string::npos)
+        << error.what();
+  }
+  Plan wrong = fits;
+  wrong.limits.buffer_bytes = 1001;
+  EXPECT_FALSE(verify(program, wrong).empty());
+}
+
 TEST(Plan, RefusesFractionsThatDoNotSumToOne) {
   Policy policy;
   policy.fractions[0] = {0.5, 0.6, 0};

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "strata/core/bytes.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
 #include "unit/plan/hand_schedule.hpp"
@@ -162,6 +163,17 @@ TEST(Prediction, SavesBesideTrainingInTheMemoryOfBoth) {
   const auto phases = phase_bytes(toy.program, toy.plan, {.save_bytes = 100});
   EXPECT_EQ(phases[2].bytes[1], toy.plan.tier_bytes[1] + 100);
   EXPECT_EQ(phases[2].bytes[0], toy.plan.tier_bytes[0]);
+}
+
+TEST(Prediction, CountsBuffersBesideAllThatTrainingTouches) {
+  TierLimits limits;
+  limits.host_bytes = 10 * MiB;
+  limits.buffer_bytes = 3 * MiB;
+  const std::string text = format_phases(
+      {{"loading", {0, 5 * MiB, 0}}, {"training", {0, 4 * MiB, 0}}, {"saving", {0, 1 * MiB, 0}}},
+      limits);
+  EXPECT_THAT(text, ::testing::ContainsRegex("held at most +0 B +7.00 MiB"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("left of the limit +- +3.00 MiB"));
 }
 
 TEST(Prediction, TellsPeopleEachPart) {

@@ -10,6 +10,7 @@
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/checkpoint/state_checkpoint.hpp"
+#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -278,6 +279,122 @@ TEST(FastestScenario, IsNoSlowerThanWhatItBeganWithAndKeepsTheBatch) {
             try_out(start, workstation()).tokens_per_s * (1 - 1e-9));
   EXPECT_EQ(found.config.per_device_train_batch_size, start.config.per_device_train_batch_size);
   EXPECT_EQ(found.config.gradient_accumulation_steps, start.config.gradient_accumulation_steps);
+}
+
+// --- Limits of host memory
+
+TEST(HostLimit, HoldsWhatLoadsAndSavesTakeBesideTheTier) {
+  RunConfig config = tiny();
+  const Plan roomy = plan_run(config, workstation()).plan;
+  ASSERT_GT(roomy.limits.buffer_bytes, 32 * MiB);
+  config.offload.cpu_limit = roomy.tier_bytes[1] + roomy.limits.buffer_bytes;
+  EXPECT_NO_THROW(forecast(scenario_of(config, workstation()), workstation()));
+  config.offload.cpu_limit = *config.offload.cpu_limit - 1;
+  EXPECT_THROW(forecast(scenario_of(config, workstation()), workstation()), OutOfMemory);
+}
+
+void expect_within(const Scenario& scenario, const MachineProfile& machine) {
+  const Forecast made = forecast(scenario, machine);
+  const std::uint64_t limit =
+      *scenario.config.offload.cpu_limit / static_cast<std::uint64_t>(machine.ranks);
+  for (const PhaseBytes& phase : made.prediction.phases)
+    EXPECT_LE(phase.bytes[1], limit) << phase.name;
+  EXPECT_LE(made.run.plan.tier_bytes[1] + made.run.plan.limits.buffer_bytes, limit);
+}
+
+class HostLimitOfRanks : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, HostLimitOfRanks, ::testing::Values(1, 2, 8));
+
+TEST_P(HostLimitOfRanks, IsKeptByTheNearestFitAndByTheFastestPlan) {
+  MachineProfile machine = workstation();
+  machine.ranks = GetParam();
+  machine.comm = {50e9, 50e9, 1e-5};
+  RunConfig config = tiny();
+  config.world = machine.ranks;
+  const Plan roomy = plan_run(config, machine).plan;
+  config.offload.cpu_limit = static_cast<std::uint64_t>(machine.ranks) *
+                             (roomy.tier_bytes[1] * 8 / 10 + roomy.limits.buffer_bytes);
+  const Scenario scenario = scenario_of(config, machine);
+  EXPECT_THROW(forecast(scenario, machine), OutOfMemory);
+  const auto fits = nearest_fit(scenario, run_limits(scenario.config, machine));
+  ASSERT_TRUE(fits);
+  expect_within(*fits, machine);
+  expect_within(fastest_scenario(scenario, machine), machine);
+}
+
+TEST(DeviceLimit, IsTheConfigsWhereTheGpuHasMore) {
+  MachineProfile machine = workstation();
+  RunConfig config;
+  config.world = machine.ranks = 8;
+  config.offload.gpu_limit = 1 * GiB;
+  EXPECT_EQ(run_limits(config, machine).device_bytes, 1 * GiB - device_workspace_bytes(8));
+  config.offload.gpu_limit = 1000 * GiB;
+  const std::uint64_t most = run_limits(config, machine).device_bytes;
+  config.offload.gpu_limit.reset();
+  EXPECT_EQ(run_limits(config, machine).device_bytes, most);
+}
+
+// --- Drives that differ
+
+MachineProfile with_unequal_drives() {
+  MachineProfile machine = workstation();
+  machine.drives.push_back({1'000'000'000'000, 1.25e9, 1e9, 1.5e9, 600e12});
+  return machine;
+}
+
+std::vector<std::vector<Region>> homes_on_drives(const Plan& plan) {
+  std::vector<std::vector<Region>> found;
+  for (const std::vector<Region>& tiles : plan.homes) {
+    found.emplace_back();
+    for (const Region& home : tiles)
+      if (home.tier == Tier::nvme) found.back().push_back(home);
+  }
+  return found;
+}
+
+void expect_same_homes(const Plan& a, const Plan& b) {
+  const auto left = homes_on_drives(a), right = homes_on_drives(b);
+  ASSERT_EQ(left.size(), right.size());
+  for (std::size_t shard = 0; shard < left.size(); ++shard) {
+    ASSERT_EQ(left[shard].size(), right[shard].size());
+    for (std::size_t tile = 0; tile < left[shard].size(); ++tile) {
+      EXPECT_EQ(left[shard][tile].drive, right[shard][tile].drive);
+      EXPECT_EQ(left[shard][tile].offset, right[shard][tile].offset);
+    }
+  }
+}
+
+TEST(UnequalDrives, ArePredictedWithTheBytesWhereARunPutsThem) {
+  RunConfig config = tiny();
+  config.offload.nvme_paths = {testing::fresh_folder("drive0").string(),
+                               testing::fresh_folder("drive1").string()};
+  config.device = DeviceKind::cpu;
+  config.compute_threads = config.update_threads = 1;
+  const MachineProfile machine = with_unequal_drives();
+  for (const std::vector<double>& weights :
+       {std::vector<double>{}, std::vector<double>{4, 1}, std::vector<double>{1, 1}}) {
+    config.offload.nvme_weights = weights;
+    expect_same_homes(plan_run(config, machine).plan, plan_run(config, Purpose::train).plan);
+  }
+}
+
+TEST(UnequalDrives, AreFasterWhenWeighedAndToldToHelp) {
+  const MachineProfile machine = with_unequal_drives();
+  RunConfig config = tiny();
+  for (TierFractions* fractions :
+       {&config.offload.master, &config.offload.moment1, &config.offload.moment2})
+    *fractions = {0, 0, 1};
+  const Scenario scenario = scenario_of(config, machine);
+  const Forecast now = forecast(scenario, machine);
+  bool is_told = false;
+  for (const Improvement& found : improvements(scenario, now, machine, 20)) {
+    if (found.neighbour.scenario.config.offload.nvme_weights.empty()) continue;
+    is_told = true;
+    EXPECT_THAT(changed_keys(scenario, found.neighbour.scenario),
+                HasSubstr("'offload.nvme_weights=[4, 1]'"));
+    EXPECT_GT(found.gain, 0.1);
+  }
+  EXPECT_TRUE(is_told);
 }
 
 }  // namespace

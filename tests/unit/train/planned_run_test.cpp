@@ -8,6 +8,7 @@
 
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
+#include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "strata/train/session.hpp"
 
@@ -117,19 +118,43 @@ TEST(Session, RefusesARunOfSeveralRanks) {
   EXPECT_THROW(Session(config, plan_run(config, Purpose::train)), ConfigError);
 }
 
+// The least available memory of which so much can be used, of a machine where an eighth is kept.
+std::uint64_t with_reserve(std::uint64_t bytes) { return bytes + (bytes - 1) / 7; }
+
+TEST(HostReserve, GrowsWithTheMachineAndItsRanksButNotBeyondAnEighth) {
+  EXPECT_EQ(host_reserve_bytes(1 * GiB, 1), 128 * MiB);
+  EXPECT_EQ(host_reserve_bytes(6 * GiB, 1), 384 * MiB);
+  EXPECT_EQ(host_reserve_bytes(6 * GiB, 2), 512 * MiB);
+  EXPECT_EQ(host_reserve_bytes(1000 * GiB, 8), 50 * GiB);
+}
+
+TEST(HostReserve, IsWhatAPlanLeavesOfAMachineWithoutLimits) {
+  Topology topology;
+  topology.available_memory_bytes = 100 * GiB;
+  RunConfig config = config_for("tiny");
+  config.offload.cpu_limit.reset();
+  EXPECT_EQ(rank_limits(config, Purpose::train, topology, 1).host_bytes, 95 * GiB);
+  config.world = 2;
+  EXPECT_EQ(rank_limits(config, Purpose::train, topology, 2).host_bytes, 95 * GiB / 2);
+  config.offload.cpu_limit = 10 * GiB;
+  EXPECT_EQ(rank_limits(config, Purpose::train, topology, 2).host_bytes, 5 * GiB);
+}
+
 TEST(HostMemory, HoldsTheTiersOfAllRanksAndTheirBuffers) {
   PlannedRun run;
   run.plan.tier_bytes = {1000, 2000, 5000};
-  EXPECT_NO_THROW(check_host_memory(run, 500, 3, 3 * 3500));
-  EXPECT_THROW(check_host_memory(run, 500, 3, 3 * 3500 - 1), OutOfMemory);
+  run.plan.limits.buffer_bytes = 500;
+  EXPECT_NO_THROW(check_host_memory(run, 3, with_reserve(3 * 3500)));
+  EXPECT_THROW(check_host_memory(run, 3, with_reserve(3 * 3500 - 1)), OutOfMemory);
 }
 
 TEST(HostMemory, NeedNotHoldTheTierOfAGpu) {
   PlannedRun run;
   run.plan.tier_bytes = {1000, 2000, 5000};
   run.device = make_host_device({});
-  EXPECT_NO_THROW(check_host_memory(run, 500, 3, 3 * 2500));
-  EXPECT_THROW(check_host_memory(run, 500, 3, 3 * 2500 - 1), OutOfMemory);
+  run.plan.limits.buffer_bytes = 500;
+  EXPECT_NO_THROW(check_host_memory(run, 3, with_reserve(3 * 2500)));
+  EXPECT_THROW(check_host_memory(run, 3, with_reserve(3 * 2500 - 1)), OutOfMemory);
 }
 
 TEST(DeviceMemory, MustBeFreeStillWhenTheRunIsPlanned) {
