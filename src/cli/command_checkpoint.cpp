@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/checkpoint_diff.hpp"
+#include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/core/bytes.hpp"
@@ -100,8 +101,10 @@ int export_weights(const CheckpointCommand& command) {
   const auto reader = open_state(*engine, command.path);
   const std::filesystem::path base =
       command.base.empty() ? model_folder_of(*reader) : std::filesystem::path(command.base);
-  export_checkpoint(*reader, base, command.target, export_dtype(command.dtype));
-  fmt::print("exported {} as of step {}\n", command.target, reader->info().note.step);
+  ByteProgress progress("exporting", "weights");
+  export_checkpoint(*reader, base, command.target, export_dtype(command.dtype), progress.watch());
+  fmt::print("exported {} as of step {}: {}\n", command.target, reader->info().note.step,
+             progress.finish());
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
 #include "cli/run_options.hpp"
 #include "strata/core/error.hpp"
@@ -29,7 +30,11 @@ int evaluate(Job& job, const RunConfig& config) {
   run_planned(config, job, plan_ranks(config, Purpose::evaluate, job, devices), shared,
               [&](PlannedRun planned, const SessionOptions& options) {
                 const int rank = planned.program.rank;
-                Session session(config, std::move(planned), options);
+                ByteProgress loading("loading", "weights", rank == 0 ? stderr : nullptr);
+                SessionOptions own = options;
+                own.on_load = loading.watch();
+                Session session(config, std::move(planned), own);
+                loading.finish();
                 const Evaluation result = session.evaluate(*held_out_batches(config, rank));
                 if (rank == 0) print_evaluation(result);
                 if (!std::isfinite(result.loss))

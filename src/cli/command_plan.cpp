@@ -90,6 +90,7 @@ int plan_here(const PlanOptions& options) {
   fmt::print("{}\n", format_phases(
                          phase_bytes(planned.program, planned.plan, run_facts(config, planned, 1)),
                          planned.plan.limits));
+  fmt::print("{}", format_step_writes(planned));
   fmt::print("no times: give --machine FILE to have the step's predicted\n");
   if (options.json.empty()) return 0;
   replace_text_file(options.json, plan_to_json(planned.program, planned.plan) + "\n");

@@ -7,10 +7,13 @@
 #include <optional>
 #include <string_view>
 
+#include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
+#include "cli/rank_trace.hpp"
 #include "cli/run_options.hpp"
 #include "cli/stop_signal.hpp"
 #include "cli/text_file.hpp"
+#include "measure/known_accelerators.hpp"
 #include "strata/cli/machine_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
@@ -148,9 +151,12 @@ std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run
   return predicted;
 }
 
-// Before anything is loaded: a file that cannot be written should not cost the time.
-std::unique_ptr<TraceFile> open_trace(const TrainCommand& command) {
-  return command.trace.empty() ? nullptr : std::make_unique<TraceFile>(command.trace);
+// FLOP/s that a device of the run can reach: as the profile says, or as is printed on its box.
+double device_peak(const PlannedRun& run, const std::optional<MachineProfile>& machine) {
+  if (machine) return machine->accelerator.peak_flops_per_s;
+  if (run.device == nullptr) return 0;
+  const auto known = known_peak(run.device->info().name);
+  return known ? known->flops_per_s : 0;
 }
 
 // What one rank does, from loading the state to the export. The first reports.
@@ -162,10 +168,14 @@ class RankOfRun {
 
   TrainOutcome train(PlannedRun planned, const SessionOptions& options) const {
     const bool reports = planned.program.rank == 0;
-    Session session(config_, std::move(planned), options);
+    ByteProgress loading("loading", "state", reports ? stderr : nullptr);
+    Session session(config_, std::move(planned), watched_by(loading, options));
+    const std::string loaded = loading.finish();
     if (!reports) return train_quietly(session);
     session.check_export(export_target(config_));
     for (const std::string& note : session.notes()) fmt::print("{}\n", note);
+    fmt::print("loaded   {}{}\n", loaded,
+               config_.world == 1 ? "" : fmt::format(", on each of {} ranks", config_.world));
     Trainer trainer(config_, session, nullptr, watched_);
     // After the Trainer, which may refuse to go on: a refusal leaves the metrics as they are.
     Progress progress(config_.output_dir, terminal_style(stdout), stdout,
@@ -183,9 +193,15 @@ class RankOfRun {
   }
 
  private:
+  static SessionOptions watched_by(ByteProgress& loading, SessionOptions options) {
+    options.on_load = loading.watch();
+    return options;
+  }
   TrainOutcome train_quietly(Session& session) const {
     TrainerOptions options;
     options.resume = watched_.resume;
+    options.trace = watched_.trace;
+    options.trace_steps = watched_.trace_steps;
     Trainer trainer(config_, session, nullptr, options);
     const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     session.peaks();
@@ -197,6 +213,8 @@ class RankOfRun {
     print_outcome(outcome);
     fmt::print("{}", format_roofline(outcome.roofline));
     if (watched_.trace != nullptr && outcome.steps > 0) fmt::print("trace    {}\n", command_.trace);
+    if (const std::string written = format_written(outcome.written); !written.empty())
+      fmt::print("{}\n", written);
     print_peaks(peaks, config_.world);
     const bool ended_early = outcome.stopped || !outcome.failure.empty();
     if (ended_early && outcome.durable_step)
@@ -229,14 +247,15 @@ class RankOfRun {
   }
   void export_weights(Session& session, const TrainOutcome& outcome) const {
     const auto target = free_export_target(config_);
+    ByteProgress exporting("exporting", "weights");
     try {
-      session.export_to(target);
+      session.export_to(target, exporting.watch());
     } catch (const Error& error) {
       if (outcome.failure.empty()) throw;
       throw Error(
           fmt::format("{}; and its weights were not exported: {}", outcome.failure, error.what()));
     }
-    fmt::print("exported {}{}\n", target.string(),
+    fmt::print("exported {}: {}{}\n", target.string(), exporting.finish(),
                outcome.failure.empty() ? "" : ", the weights as they were when the run failed");
   }
 
@@ -383,18 +402,22 @@ int train(Job& job, const RunConfig& asked, const TrainCommand& command) {
   if (job.leads()) check_disks(config, job, runs.front(), why);
   print_run(config, job, runs);
   tell_resume(config, resume, job.leads());
-  const std::unique_ptr<TraceFile> trace = job.leads() ? open_trace(command) : nullptr;
+  TrainCommand own = command;
+  own.trace = rank_trace_path(command.trace, job);
+  const std::unique_ptr<TraceFile> trace = open_trace(own.trace);
   const TrainerOptions watched{trace.get(), command.trace_steps,
-                               predict(config, runs.front(), machine, job.leads()), resume.note()};
+                               predict(config, runs.front(), machine, job.leads()), resume.note(),
+                               device_peak(runs.front(), machine)};
   StopSignal signal;
-  const RankOfRun rank(config, command, watched, signal);
+  const RankOfRun rank(config, own, watched, signal);
   TrainOutcome outcome;
   run_planned(config, job, std::move(runs), shared,
               [&](PlannedRun planned, const SessionOptions& options) {
                 const bool is_first = options.links == &job.ranks().front();
-                const TrainOutcome own = rank.train(std::move(planned), options);
-                if (is_first) outcome = own;
+                const TrainOutcome of_rank = rank.train(std::move(planned), options);
+                if (is_first) outcome = of_rank;
               });
+  close_trace(trace.get());
   if (job.leads())
     fmt::print("memory of the whole process: {} at most\n", format_bytes(most_resident_bytes()));
   forget_removed_stores(engine.file_system(), config.output_dir.string(), exchange, job.leads());

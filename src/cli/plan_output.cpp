@@ -4,6 +4,7 @@
 
 #include "cli/run_options.hpp"
 #include "cli/text_file.hpp"
+#include "strata/core/digits.hpp"
 #include "strata/core/text_table.hpp"
 #include "strata/plan/plan_picture.hpp"
 #include "strata/telemetry/trace.hpp"
@@ -53,6 +54,14 @@ void write_trace(const std::string& path, const Forecast& forecast) {
 }
 
 }  // namespace
+
+std::string format_step_writes(const PlannedRun& run) {
+  const std::uint64_t bytes = nvme_traffic(run.plan, "train").written_bytes();
+  if (bytes == 0) return "";
+  const int ranks = run.program.world;
+  return fmt::format("NVMe     {} written per step{}\n", scaled(static_cast<double>(bytes), "B"),
+                     ranks > 1 ? fmt::format(" by each of {} ranks", ranks) : "");
+}
 
 void print_forecast(const RunConfig& config, const MachineProfile& machine,
                     const Forecast& forecast) {

@@ -38,8 +38,13 @@ ProgressShape progress_shape(std::FILE* stream) {
   return !is_dumb && ::isatty(::fileno(stream)) == 1 ? ProgressShape::bar : ProgressShape::lines;
 }
 
-ProgressLine::ProgressLine(std::FILE* stream, ProgressShape shape, Style style)
-    : stream_(stream), shape_(shape), style_(style), start_ns_(now_ns()) {}
+ProgressLine::ProgressLine(std::FILE* stream, ProgressShape shape, Style style, double line_every_s)
+    : stream_(stream),
+      shape_(shape),
+      style_(style),
+      line_every_ns_(static_cast<std::int64_t>(line_every_s * 1e9)),
+      start_ns_(now_ns()),
+      drawn_ns_(start_ns_) {}
 
 ProgressLine::~ProgressLine() {
   if (!has_bar_) return;
@@ -56,7 +61,8 @@ void ProgressLine::show(const std::string& what, double done) {
     return draw_bar(what, done);
   }
   const int tenths = static_cast<int>(done * 10 + 1e-9);
-  if (tenths <= tenths_shown_) return;
+  if (tenths <= tenths_shown_ || now_ns() - drawn_ns_ < line_every_ns_) return;
+  drawn_ns_ = now_ns();
   tenths_shown_ = tenths;
   fmt::print(stream_, "{:3.0f}% {}{}\n", done * 100, what, eta(done));
   std::fflush(stream_);

@@ -15,7 +15,8 @@ ProgressShape progress_shape(std::FILE* stream);  // bar on a terminal that can 
 
 class ProgressLine {
  public:
-  ProgressLine(std::FILE* stream, ProgressShape shape, Style style);
+  // Lines come no sooner than so many seconds after the start or the line before.
+  ProgressLine(std::FILE* stream, ProgressShape shape, Style style, double line_every_s = 0);
   ~ProgressLine();  // Takes the bar away.
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -30,6 +31,7 @@ class ProgressLine {
   std::FILE* stream_;
   ProgressShape shape_;
   Style style_;
+  const std::int64_t line_every_ns_;
   std::int64_t start_ns_ = 0, drawn_ns_ = 0;
   int tenths_shown_ = -1;
   bool has_bar_ = false;

@@ -11,19 +11,6 @@ namespace {
 
 constexpr double shortest_wait = 5e-4;  // of a step: shorter ones are left out
 
-// A layer's backward takes twice its forward's products, and the pass over the head makes all three
-// at once. What is computed a second time does not count.
-double model_flops(const Program& program) {
-  const Sequence* train = program.sequence("train");
-  double flops = 0;
-  for (const SegmentId id : train->segments) {
-    const Segment& segment = program.segment(id);
-    if (segment.kind == SegmentKind::forward) flops += 3 * program.flops(segment);
-    if (segment.kind == SegmentKind::loss) flops += program.flops(segment);
-  }
-  return flops;
-}
-
 std::vector<ResourceUse> resource_uses(const Simulation& simulation) {
   std::vector<ResourceUse> uses;
   for (std::size_t r = 0; r < simulation.busy.size(); ++r) {
@@ -97,6 +84,19 @@ PhaseBytes home_bytes(std::string name, const Plan& plan, std::uint64_t buffers)
 }
 
 }  // namespace
+
+// A layer's backward takes twice its forward's products, and the pass over the head makes all three
+// at once.
+double model_flops(const Program& program) {
+  const Sequence* train = program.sequence("train");
+  double flops = 0;
+  for (const SegmentId id : train->segments) {
+    const Segment& segment = program.segment(id);
+    if (segment.kind == SegmentKind::forward) flops += 3 * program.flops(segment);
+    if (segment.kind == SegmentKind::loss) flops += program.flops(segment);
+  }
+  return flops;
+}
 
 std::vector<PhaseBytes> phase_bytes(const Program&, const Plan& plan, const RunFacts& facts) {
   PhaseBytes saving = home_bytes("saving", plan, facts.save_bytes);

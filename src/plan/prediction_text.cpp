@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "strata/core/bytes.hpp"
+#include "strata/core/digits.hpp"
 #include "strata/core/text_table.hpp"
 #include "strata/plan/prediction.hpp"
 
@@ -16,15 +17,6 @@ constexpr auto right = TextTable::Align::right;
 constexpr int bar_columns = 40;
 constexpr double seconds_per_day = 86'400;
 
-// "3.5 GB/s": powers of 1000, as data sheets count.
-std::string scaled(double value, const char* unit) {
-  constexpr const char* prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-  std::size_t step = 0;
-  while (value >= 999.5 && step + 1 < std::size(prefixes)) value /= 1000, ++step;
-  const int decimals = value >= 99.95 || step == 0 ? 0 : value >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f} {}{}", value, decimals, prefixes[step], unit);
-}
-
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 std::string bar(double share) {
@@ -34,7 +26,7 @@ std::string bar(double share) {
 
 // Of what a resource did: comm that only copies within the accelerator moves nothing.
 std::string amount(double value, const std::string& unit) {
-  return value > 0 ? scaled(value, unit.c_str()) : "-";
+  return value > 0 ? scaled(value, unit) : "-";
 }
 
 const char* unit_of(Resource resource) { return resource == Resource::compute ? "FLOP" : "B"; }

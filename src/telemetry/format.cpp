@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "strata/core/bytes.hpp"
+#include "strata/core/digits.hpp"
 #include "strata/telemetry/progress.hpp"
 
 namespace strata {
@@ -24,13 +25,20 @@ std::string format_waits(const StepReport& report) {
   return text.empty() ? text : fmt::format(" (wait:{})", text);
 }
 
+std::string format_flops(const StepReport& report) {
+  if (report.model_flops <= 0 || report.seconds <= 0) return "";
+  const std::string rate = scaled(report.model_flops_per_s(), "FLOP/s");
+  return report.peak_flops_per_s > 0 ? fmt::format(" | {}, MFU {:.0f}%", rate, 100 * report.mfu())
+                                     : " | " + rate;
+}
+
 std::string format_rest(const StepReport& report) {
   const double per_second =
       report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
   const std::string of_bound =
       report.of_bound > 0 ? fmt::format(", {:.0f}% of the bound", 100 * report.of_bound) : "";
-  return fmt::format("{} tok/s | {:.2f} s{}{}", format_rate(per_second), report.seconds, of_bound,
-                     format_waits(report));
+  return fmt::format("{} tok/s{} | {:.2f} s{}{}", format_rate(per_second), format_flops(report),
+                     report.seconds, of_bound, format_waits(report));
 }
 
 }  // namespace
@@ -57,6 +65,18 @@ std::string format_saved(const SaveReport& report) {
   if (report.steps_meanwhile == 1) return text;
   return text + fmt::format(", the {} steps meanwhile {:.2f} s", report.steps_meanwhile,
                             std::fmax(0, report.extra_seconds));
+}
+
+std::string format_written(const WrittenBytes& written) {
+  std::string text;
+  const auto add = [&](std::uint64_t bytes, const char* where) {
+    if (bytes == 0) return;
+    text += text.empty() ? "written  " : ", ";
+    text += scaled(static_cast<double>(bytes), "B") + where;
+  };
+  add(written.nvme, " to NVMe");
+  add(written.checkpoints, " of checkpoints");
+  return text;
 }
 
 std::string format_duration(double seconds) {

@@ -1,37 +1,53 @@
 #include "metrics_cut.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "metrics_json.hpp"
 #include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
 
-bool stays(const std::string& line, std::int64_t step) {
-  const auto object = nlohmann::json::parse(line, nullptr, false);
+using Json = nlohmann::json;
+
+bool stays(const Json& object, std::int64_t step) {
   if (!object.is_object()) return false;
   const auto found = object.find("step");
   return found == object.end() || !found->is_number_integer() || found->get<std::int64_t>() <= step;
 }
 
+void take_largest(const Json& object, const char* key, std::uint64_t& bytes) {
+  if (!object.is_object()) return;
+  const auto found = object.find(key);
+  if (found != object.end() && found->is_number_unsigned())
+    bytes = std::max(bytes, found->get<std::uint64_t>());
+}
+
 }  // namespace
 
-void cut_metrics(const std::filesystem::path& metrics, std::int64_t step) {
+WrittenBytes cut_metrics(const std::filesystem::path& metrics, std::int64_t step) {
   std::ifstream before(metrics);
-  if (!before) return;
+  if (!before) return {};
   std::filesystem::path cut = metrics;
   cut += ".cut";
   std::ofstream after(cut, std::ios::trunc);
-  for (std::string line; std::getline(before, line);)
-    if (stays(line, step)) after << line << '\n';
+  WrittenBytes written;
+  for (std::string line; std::getline(before, line);) {
+    const Json object = Json::parse(line, nullptr, false);
+    take_largest(object, nvme_written_key, written.nvme);
+    take_largest(object, checkpoints_written_key, written.checkpoints);
+    if (stays(object, step)) after << line << '\n';
+  }
   after.close();
   if (!after) throw SystemError("write", cut.string(), errno);
   std::error_code failed;
   std::filesystem::rename(cut, metrics, failed);
   if (failed) throw SystemError("replace", metrics.string(), failed.value());
+  return written;
 }
 
 }  // namespace strata

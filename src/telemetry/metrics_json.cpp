@@ -39,6 +39,8 @@ std::string step_json(const StepReport& report) {
   put(object, "step_seconds", report.seconds);
   put(object, "tokens_per_second",
       report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0);
+  if (report.model_flops > 0) put(object, "model_flops_per_second", report.model_flops_per_s());
+  if (report.mfu() > 0) put(object, "mfu", report.mfu());
   object["num_tokens"] = report.tokens;
   object["applied"] = report.applied;
   for (const auto& [cause, seconds] : report.waits)
@@ -48,6 +50,8 @@ std::string step_json(const StepReport& report) {
     put(object, "offload/busy_" + lane + "_s", seconds);
   object["offload/nvme_bytes_read"] = report.nvme_bytes_read;
   object["offload/nvme_bytes_written"] = report.nvme_bytes_written;
+  if (report.written.nvme > 0) object[nvme_written_key] = report.written.nvme;
+  if (report.written.checkpoints > 0) object[checkpoints_written_key] = report.written.checkpoints;
   if (report.comm_bytes > 0) object["offload/comm_bytes"] = report.comm_bytes;
   for (const auto& [resource, share] : report.used) put(object, "offload/used_" + resource, share);
   for (const auto& [link, rate] : report.rates)
@@ -71,6 +75,7 @@ std::string saved_json(const SaveReport& report) {
   object["checkpoint"] = report.path;
   object["checkpoint_bytes"] = report.bytes;
   put(object, "checkpoint_seconds", report.seconds);
+  if (report.bytes_total > 0) object[checkpoints_written_key] = report.bytes_total;
   if (report.steps_meanwhile == 0) return dump(object);
   object["checkpoint_steps"] = report.steps_meanwhile;
   put(object, "checkpoint_carrier_extra_seconds", report.carrier_extra_seconds);

@@ -10,6 +10,10 @@
 
 namespace strata {
 
+// Of WrittenBytes, wherever they stand.
+inline constexpr const char* nvme_written_key = "offload/nvme_bytes_written_total";
+inline constexpr const char* checkpoints_written_key = "checkpoint_bytes_written_total";
+
 std::string step_json(const StepReport& report);
 std::string evaluation_json(std::int64_t step, double loss, std::int64_t tokens);
 std::string saved_json(const SaveReport& report);

@@ -67,6 +67,7 @@ struct Progress::Impl {
   bool has_warned = false;
   double seconds_per_step = 0;
   int steps_seen = 0;
+  WrittenBytes written_before;
 };
 
 // Losing metrics is no reason to lose the run; saying so at every step would drown the terminal.
@@ -101,11 +102,15 @@ std::string Progress::Impl::paint(const StepReport& report, const std::string& l
 
 Progress::Progress(const fs::path& output_dir, Style style, std::FILE* terminal,
                    std::int64_t resumed_step) {
-  if (resumed_step >= 0) cut_metrics(output_dir / "metrics.jsonl", resumed_step);
+  WrittenBytes written;
+  if (resumed_step >= 0) written = cut_metrics(output_dir / "metrics.jsonl", resumed_step);
   impl_ = std::make_unique<Impl>(output_dir, style, terminal);
+  impl_->written_before = written;
 }
 
 Progress::~Progress() = default;
+
+WrittenBytes Progress::written_before() const { return impl_->written_before; }
 
 void Progress::step(const StepReport& report, bool show) {
   const double eta = impl_->eta(report);

@@ -80,6 +80,17 @@ std::string headline(const Roofline& roofline) {
                             resource_name(roofline.predicted->bound_by));
 }
 
+// "model    385 TFLOP/s on each device, MFU 39% of 989 TFLOP/s"
+std::string model_line(const Roofline& roofline) {
+  if (roofline.model_flops <= 0 || roofline.measured.seconds <= 0) return "";
+  const double rate = roofline.model_flops / roofline.measured.seconds;
+  const double peak = roofline.peak_flops_per_s;
+  return fmt::format(
+      "model    {} on each device{}\n", scaled(rate, "FLOP/s"),
+      peak > 0 ? fmt::format(", MFU {} of {}", in_percent(rate, peak), scaled(peak, "FLOP/s"))
+               : "");
+}
+
 // In a step among equal ones: ops of those before and after run within it.
 PerResource<double> steady_busy(const Schedule& schedule, const Simulation& simulation) {
   BusyTime busy(schedule);
@@ -131,7 +142,7 @@ std::string format_roofline(const Roofline& roofline) {
   for (std::size_t i = 0; i < num_resources; ++i)
     if (!is_idle(roofline, i)) table.add_row(row(roofline, i));
   if (roofline.measured.loop > 0) table.add_row(loop_row(roofline));
-  return headline(roofline) + table.text();
+  return headline(roofline) + model_line(roofline) + table.text();
 }
 
 }  // namespace strata

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
 #include "strata/telemetry/trace.hpp"
 #include "telemetry/trace_time.hpp"
@@ -117,6 +120,8 @@ struct TraceFile::Impl {
   off_t end = 0;              // of the events in the file
   bool has_events = false;
   int error = 0;
+  std::optional<std::int64_t> origin_ns;
+  mutable std::mutex mutex;  // of all above
 };
 
 TraceFile::TraceFile(const std::filesystem::path& path) : impl_(std::make_unique<Impl>(path)) {}
@@ -129,11 +134,13 @@ TraceFile::~TraceFile() {
 }
 
 void TraceFile::name_process(int process, const std::string& name) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->metadata(process, 0, "process_name", fmt::format(R"("name":{})", json_text(name)));
   impl_->metadata(process, 0, "process_sort_index", fmt::format(R"("sort_index":{})", process));
 }
 
 void TraceFile::name_row(int process, int row, const std::string& name, int sorts_as) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->metadata(process, row, "thread_name", fmt::format(R"("name":{})", json_text(name)));
   impl_->metadata(process, row, "thread_sort_index", fmt::format(R"("sort_index":{})", sorts_as));
 }
@@ -141,15 +148,18 @@ void TraceFile::name_row(int process, int row, const std::string& name, int sort
 void TraceFile::span(const Span& span) {
   if (!has_times(span)) return;
   const std::int64_t start = nanoseconds(span.start_s);
-  impl_->event(fmt::format(
+  const std::string json = fmt::format(
       R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{},"cat":{},"args":{{{}}}}})",
       span.process + 1, span.row, microseconds(start), microseconds(end_ns(span) - start),
-      json_text(span.name), json_text(span.category), arguments_json(span)));
+      json_text(span.name), json_text(span.category), arguments_json(span));
+  const std::lock_guard lock(impl_->mutex);
+  impl_->event(json);
 }
 
 void TraceFile::counter(int process, const std::string& name, const std::string& unit, double at_s,
                         double value) {
   if (!is_time(at_s) || !std::isfinite(value)) return;
+  const std::lock_guard lock(impl_->mutex);
   impl_->event(fmt::format(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{{}:{}}}}})",
                            process + 1, microseconds(nanoseconds(at_s)), json_text(name),
                            json_text(unit), value));
@@ -160,6 +170,7 @@ void TraceFile::flow(std::uint64_t id, const Span& from, const Span& to) {
   if (!has_times(from) || !has_times(to)) return;
   const std::int64_t leaves = std::max(nanoseconds(from.start_s), end_ns(from) - 1);
   constexpr std::string_view names = R"("name":"first use","cat":"flow")";
+  const std::lock_guard lock(impl_->mutex);
   impl_->event(fmt::format(R"({{"ph":"s","pid":{},"tid":{},"ts":{},"id":{},{}}})", from.process + 1,
                            from.row, microseconds(leaves), id, names));
   impl_->event(fmt::format(R"({{"ph":"f","bp":"e","pid":{},"tid":{},"ts":{},"id":{},{}}})",
@@ -167,7 +178,26 @@ void TraceFile::flow(std::uint64_t id, const Span& from, const Span& to) {
                            names));
 }
 
-void TraceFile::flush() { impl_->flush(); }
-void TraceFile::close() { impl_->close(); }
+std::int64_t TraceFile::origin_ns() {
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->origin_ns) impl_->origin_ns = now_ns();
+  return *impl_->origin_ns;
+}
+
+void TraceFile::flush() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->flush();
+}
+
+std::string TraceFile::failure() const {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->error == 0) return "";
+  return SystemError("write trace file", impl_->path.string(), impl_->error).what();
+}
+
+void TraceFile::close() {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->close();
+}
 
 }  // namespace strata

@@ -104,9 +104,12 @@ std::filesystem::path model_folder_of(const CheckpointReader& checkpoint) {
 }
 
 void export_checkpoint(const CheckpointReader& checkpoint, const std::filesystem::path& base,
-                       const std::filesystem::path& target, DType dtype) {
+                       const std::filesystem::path& target, DType dtype, const ByteWatch& watch) {
   const ExportedModel exported(base);
   MasterSource source(checkpoint, *exported.model);
+  const auto bytes_total =
+      static_cast<std::uint64_t>(exported.model->num_parameters() * dtype_bytes(dtype));
+  WatchedBytes written(bytes_total, watch);
   ExportOptions options;
   options.dtype = dtype;
   options.card = fmt::format(
@@ -116,6 +119,7 @@ void export_checkpoint(const CheckpointReader& checkpoint, const std::filesystem
       base, target, expected_tensors(*exported.model),
       [&](const std::string& name, std::int64_t first, DType type, std::span<std::byte> bytes) {
         source.read(name, first, type, bytes);
+        written.moved(bytes.size());
       },
       options);
 }

@@ -8,7 +8,9 @@
 namespace strata {
 
 RunSaves::RunSaves(const RunConfig& config, Session& session, Progress* progress)
-    : config_(config), progress_(progress), checkpoints_(config, session) {}
+    : config_(config), progress_(progress), checkpoints_(config, session) {
+  if (progress != nullptr) report_to(*progress);
+}
 
 void RunSaves::begin(const RunNote& note, TrainOutcome& outcome) {
   wait_for_its_turn(note.step, outcome);
@@ -55,6 +57,7 @@ void RunSaves::agreed(const SaveVote& vote, TrainOutcome& outcome) {
 void RunSaves::tell(const SaveOutcome& saved, bool went_along, TrainOutcome& outcome) {
   if (!saved.failure.empty()) return tell_failure(saved, outcome);
   saved_step_ = saved.step;
+  bytes_written_ += saved.bytes;
   if (!went_along) slowest_seconds_ = std::max(slowest_seconds_, saved.seconds);
   outcome.checkpoint = saved.path;
   if (!saved.warning.empty()) event(saved.warning);
@@ -81,6 +84,7 @@ void RunSaves::wait_for_its_turn(std::int64_t step, TrainOutcome& outcome) {
 
 SaveReport RunSaves::report(const SaveOutcome& saved, bool went_along) const {
   SaveReport report{saved.step, saved.path, saved.bytes, saved.seconds};
+  report.bytes_total = bytes_written_;
   const auto extra = went_along ? cost_.extra() : std::nullopt;
   if (!extra) return report;
   report.steps_meanwhile = extra->steps;

@@ -16,7 +16,10 @@ namespace strata {
 class RunSaves {
  public:
   RunSaves(const RunConfig& config, Session& session, Progress* progress);
-  void report_to(Progress& progress) { progress_ = &progress; }
+  void report_to(Progress& progress) {
+    progress_ = &progress;
+    bytes_written_ = progress.written_before().checkpoints;
+  }
 
   bool is_due(double epochs_before, double epochs, std::int64_t step,
               std::int64_t total_steps) const {
@@ -42,7 +45,11 @@ class RunSaves {
   void agreed(const SaveVote& vote, TrainOutcome& outcome);
 
   std::int64_t saved_step() const { return saved_step_; }  // the last; -1: none
-  double slowest_seconds() const { return slowest_seconds_; }  // at rest, of those that stand; 0: none
+  double slowest_seconds() const {
+    return slowest_seconds_;
+  }  // at rest, of those that stand; 0: none
+  // Of the checkpoints that stand or stood. For the first rank, which knows.
+  std::uint64_t bytes_written() const { return bytes_written_; }
 
  private:
   void tell(const SaveOutcome& saved, bool went_along, TrainOutcome& outcome);
@@ -59,6 +66,7 @@ class RunSaves {
   bool has_told_of_waits_ = false;
   std::int64_t begun_step_ = -1, saved_step_ = -1;
   double slowest_seconds_ = 0;
+  std::uint64_t bytes_written_ = 0;
 };
 
 }  // namespace strata

@@ -224,6 +224,15 @@ void Session::load_checkpoint(const std::string& path) {
 }
 
 void Session::load(const SessionOptions& options) {
+  const bool is_adopted = durable_ != nullptr && durable_->is_adopted();
+  WatchedBytes loaded(is_adopted ? held_bytes(run_, Role::weight) : held_state_bytes(run_),
+                      options.on_load);
+  state_->on_write([&](std::uint64_t bytes) { loaded.moved(bytes); });
+  fill_state(options);
+  state_->on_write({});
+}
+
+void Session::fill_state(const SessionOptions& options) {
   if (durable_ != nullptr && durable_->is_adopted())
     derive_weights(run_, *state_, control());
   else if (point_ != nullptr && point_->durable)
@@ -348,9 +357,9 @@ void Session::check_export(const std::filesystem::path& target) const {
   check_export_weights(config_, target, run_);
 }
 
-void Session::export_to(const std::filesystem::path& target) {
+void Session::export_to(const std::filesystem::path& target, const ByteWatch& watch) {
   executor_->drain();
-  export_weights(config_, target, run_, *state_, control());
+  export_weights(config_, target, run_, *state_, control(), watch);
 }
 
 // Of all ranks the largest of each, in place: their plans differ by a few pages.

@@ -35,6 +35,7 @@ class StateLoader {
   void load() {
     for (std::size_t i = 0; i < checkpoint_.info().vectors.size(); ++i) load(static_cast<int>(i));
     while (!reads_.empty()) store_next();
+    state_.finish();
   }
 
  private:
@@ -72,7 +73,7 @@ class StateLoader {
     if (!holds(shard, loaded.span)) return;
     const int tile = program_.tile_at(shard, loaded.span.place);
     const Shard& target = program_.shard(shard);
-    state_.write(shard, tile, [&](std::span<std::byte> bytes) {
+    state_.write_behind(shard, tile, [&](std::span<std::byte> bytes) {
       if (target.role != Role::master && target.role != Role::weight)
         return moment_from_vector(target.dtype, loaded.span.count, loaded.elements,
                                   program_.tile_count(shard, tile), bytes);

@@ -86,7 +86,7 @@ StepRecorder::StepRecorder(const TrainerOptions& options, const Executor& execut
     : executor_(executor),
       plan_(run.plan),
       schedule_(*run.plan.schedule("train")),
-      origin_ns_(now_ns()),
+      origin_ns_(options.trace == nullptr ? now_ns() : options.trace->origin_ns()),
       trace_(options, run, total_steps),
       busy_(schedule_) {
   kinds_.push_back({&schedule_, moved_bytes(plan_, schedule_)});

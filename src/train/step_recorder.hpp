@@ -37,7 +37,7 @@ class StepRecorder {
 
   Roofline roofline() const;
   // Returns what went wrong with the trace; empty: nothing.
-  std::string close_trace() { return trace_.close(); }
+  std::string finish_trace() { return trace_.finish(); }
 
  private:
   // "train", or the same steps doing something else beside.

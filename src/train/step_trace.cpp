@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "strata/core/error.hpp"
-
 namespace strata {
 namespace {
 
 constexpr std::int64_t warm_up_steps = 2;
-constexpr int measured_process = 0, predicted_process = 1;
 
 double earliest(const std::vector<OpTime>& times) {
   double start = std::numeric_limits<double>::infinity();
@@ -42,26 +39,23 @@ void StepTrace::step(const Schedule& schedule, const CompletedStep& step) {
   if (step.timing.index + 1 == end_) tracer_->finish();
 }
 
-// What was predicted stands beside the first step.
+// A process by rank; what was predicted stands behind all of them, beside the first step.
 void StepTrace::begin(double at_s) {
   const Schedule& schedule = *run_.plan.schedule("train");
-  file_->name_process(measured_process, fmt::format("rank {}", run_.program.rank));
-  tracer_.emplace(*file_, measured_process, run_.program, run_.plan, schedule);
+  const int process = run_.program.rank, predicted_process = run_.program.world;
+  file_->name_process(process, fmt::format("rank {}", run_.program.rank));
+  tracer_.emplace(*file_, process, run_.program, run_.plan, schedule);
   if (!predicted_) return;
   file_->name_process(predicted_process, fmt::format("rank {}, predicted", run_.program.rank));
   trace_steps(*file_, predicted_process, run_.program, run_.plan, schedule, predicted_->ops, at_s,
               predicted_->step_seconds);
 }
 
-std::string StepTrace::close() {
+std::string StepTrace::finish() {
   if (file_ == nullptr) return "";
   if (tracer_) tracer_->finish();
-  try {
-    file_->close();
-  } catch (const Error& error) {
-    return fmt::format("{}; the trace ends early", error.what());
-  }
-  return "";
+  const std::string failure = file_->failure();
+  return failure.empty() ? "" : failure + "; the trace ends early";
 }
 
 }  // namespace strata

@@ -18,11 +18,11 @@ class StepTrace {
   // `options.trace` may be null: nothing is traced.
   StepTrace(const TrainerOptions& options, const PlannedRun& run, std::int64_t total_steps);
 
-  // A step that completed, by StepArgs::index, in order, and its schedule. The last of those wanted
-  // closes the file.
+  // A step that completed, by StepArgs::index, in order, and its schedule.
   void step(const Schedule& schedule, const CompletedStep& step);
-  // The run ends, whatever was traced. Returns what went wrong with the file; empty: nothing.
-  std::string close();
+  // The run ends, whatever was traced: what this rank has to say is in the file, which other ranks
+  // may still write to. Returns what went wrong with it; empty: nothing.
+  std::string finish();
 
  private:
   void begin(double at_s);
@@ -32,7 +32,6 @@ class StepTrace {
   const PlannedRun& run_;
   const std::optional<Simulation> predicted_;
   std::optional<StepTracer> tracer_;
-  std::string failure_;
 };
 
 }  // namespace strata

@@ -11,6 +11,7 @@
 #include "strata/core/bytes.hpp"
 #include "strata/core/clock.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/prediction.hpp"
 #include "strata/train/run_steps.hpp"
 #include "train/run_note.hpp"
 #include "train/run_saves.hpp"
@@ -76,6 +77,7 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
       saves_(std::make_unique<RunSaves>(config, session, progress)) {
   check_shards(config, "dataset", config.dataset);
   facts_ = run_facts_of(config, session.run());
+  model_flops_ = model_flops(session.run().program);
   const int rank = session.run().program.rank;
   train_ = open_batches(config, config.dataset, RowOrder::shuffled, rank);
   if (config.evaluate) held_out_ = held_out_batches(config, rank);
@@ -132,6 +134,22 @@ RunNote Trainer::note(std::int64_t step) const {
   return note;
 }
 
+// Every rank writes to drives what its plan says; ranks of several hosts to different ones.
+void Trainer::count_writes() {
+  const Plan& plan = session_.run().plan;
+  const auto writes = [&](const char* schedule) {
+    return plan.schedule(schedule) == nullptr ? 0 : nvme_traffic(plan, schedule).written_bytes();
+  };
+  const std::vector<std::uint64_t> all = session_.gather_over_ranks(
+      std::vector{writes("train"), writes("train_save"), session_.state().stored_bytes()});
+  if (progress_ != nullptr) written_ = progress_->written_before();
+  for (std::size_t rank = 0; rank < all.size() / 3; ++rank) {
+    step_writes_ += all[3 * rank];
+    saving_step_writes_ += all[3 * rank + 1];
+    written_.nvme += all[3 * rank + 2];
+  }
+}
+
 void Trainer::prepare(Slot& slot, std::int64_t step) {
   const std::int64_t accumulation = config_.gradient_accumulation_steps;
   slot.inputs.resize(static_cast<std::size_t>(accumulation));
@@ -156,6 +174,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   outcome.skipped_steps = skipped_steps_;
   began_ns_ = now_ns();
   session_.begin_durable(note(first_step_), config_.gradient_accumulation_steps * config_.world);
+  count_writes();
   StepsInFlight<Slot> steps(session_.executor());
   // A checkpoint that is under way goes on meanwhile.
   const auto stops = [&] {
@@ -186,6 +205,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     const StepResult& result = steps.take();
     const std::int64_t now = now_ns();
     recorder.took(result.index, seconds(now - last), schedule);
+    written_.nvme += schedule == "train" ? step_writes_ : saving_step_writes_;
     took(slot, result, seconds(now - last), recorder, outcome);
     last = now;
     if (!outcome.failure.empty()) break;
@@ -216,6 +236,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
     evaluate(outcome.steps, outcome.held_out_after,
              [&] { return session_.any_rank(stop != nullptr && *stop); });
+  outcome.written = {written_.nvme, saves_->bytes_written()};
   return outcome;
 }
 
@@ -305,7 +326,9 @@ void Trainer::warn_of_stop() {
 void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {
   recorder.collect();
   outcome.roofline = recorder.roofline();
-  const std::string trouble = recorder.close_trace();
+  outcome.roofline.model_flops = model_flops_;
+  outcome.roofline.peak_flops_per_s = options_.peak_flops_per_s;
+  const std::string trouble = recorder.finish_trace();
   if (!trouble.empty() && progress_ != nullptr) progress_->event("trace", trouble);
 }
 
@@ -337,6 +360,9 @@ StepReport Trainer::report(const Slot& slot, const StepResult& result, double st
   line.seconds = step_seconds;
   line.tokens = slot.tokens;
   line.applied = result.applied;
+  line.model_flops = model_flops_;
+  line.peak_flops_per_s = options_.peak_flops_per_s;
+  line.written = {written_.nvme, saves_->bytes_written()};
   return line;
 }
 

@@ -69,6 +69,13 @@ std::uint64_t held_bytes(const PlannedRun& run, Role role) {
   return bytes;
 }
 
+std::uint64_t held_state_bytes(const PlannedRun& run) {
+  std::uint64_t bytes = 0;
+  for (const Role role : {Role::weight, Role::master, Role::moment1, Role::moment2})
+    bytes += held_bytes(run, role);
+  return bytes;
+}
+
 void load_weights(const std::filesystem::path& folder, const PlannedRun& run, StateAccess& state) {
   WeightsLoader(folder, run, state).load();
 }
@@ -80,10 +87,12 @@ void check_export_weights(const RunConfig& config, const std::filesystem::path& 
 }
 
 void export_weights(const RunConfig& config, const std::filesystem::path& target,
-                    const PlannedRun& run, StateAccess& state, Communicator* control) {
+                    const PlannedRun& run, StateAccess& state, Communicator* control,
+                    const ByteWatch& watch) {
   TileExchange tiles(run.program, state, control);
   if (run.program.rank > 0) return tiles.serve();
   TileSource source(run, tiles);
+  WatchedBytes exported(exported_bytes(config, run), watch);
   try {
     // Flushing a large folder takes minutes.
     const Heartbeat heartbeat(beat_pause, [&] { tiles.keep_waiting(); });
@@ -91,6 +100,7 @@ void export_weights(const RunConfig& config, const std::filesystem::path& target
         config.model_name_or_path, target, expected_tensors(*run.model),
         [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
           source.read(name, first, dtype, bytes);
+          exported.moved(bytes.size());
         },
         export_options(config, run));
   } catch (...) {

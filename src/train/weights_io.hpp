@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "strata/comm/communicator.hpp"
+#include "strata/core/byte_watch.hpp"
 #include "strata/runtime/state_access.hpp"
 #include "strata/train/planned_run.hpp"
 
@@ -22,9 +23,10 @@ void check_export_weights(const RunConfig& config, const std::filesystem::path& 
 // weights as they are now: in fp32, the master's. Every rank calls it: the first writes, the others
 // give it their tiles and return when the folder is there. `control` joins them; null when there is
 // one. When the first rank throws, the others return; another that throws leaves the rest waiting
-// until `control` is aborted.
+// until `control` is aborted. `watch` is the first rank's.
 void export_weights(const RunConfig& config, const std::filesystem::path& target,
-                    const PlannedRun& run, StateAccess& state, Communicator* control);
+                    const PlannedRun& run, StateAccess& state, Communicator* control,
+                    const ByteWatch& watch = {});
 
 // What export_weights writes them in, and how many bytes of them.
 DType exported_dtype(const RunConfig& config, const PlannedRun& run);
@@ -36,5 +38,7 @@ std::uint64_t export_buffer_bytes(const Program& program, DType dtype);
 
 // What this rank holds of a role of model state, at home on whatever tier.
 std::uint64_t held_bytes(const PlannedRun& run, Role role);
+// The same of weights, masters and moments together: what a load fills.
+std::uint64_t held_state_bytes(const PlannedRun& run);
 
 }  // namespace strata

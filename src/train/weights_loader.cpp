@@ -18,6 +18,7 @@ void WeightsLoader::load() {
   for (std::size_t block = 0; block < model_.blocks().size(); ++block)
     load_block(static_cast<int>(block));
   clear_moments();
+  state_.finish();
 }
 
 // A weight's tiles and its master's cover the same places, whichever of them this rank holds.
@@ -54,19 +55,17 @@ std::span<const float> WeightsLoader::read(const BlockSpec& block, std::int64_t 
 
 void WeightsLoader::store(ShardId shard, int tile, std::span<const float> values) {
   const DType dtype = program_.shard(shard).dtype;
-  state_.write(shard, tile, [&](std::span<std::byte> bytes) {
+  state_.write_behind(shard, tile, [&](std::span<std::byte> bytes) {
     ensure(std::ssize(bytes) == storage_bytes(dtype, std::ssize(values)));
     store_elements(values, dtype, bytes.data());
   });
 }
 
 void WeightsLoader::clear_moments() {
-  for (const Shard& shard : program_.shards) {
-    if (shard.role != Role::moment1 && shard.role != Role::moment2) continue;
-    for (int tile = 0; tile < program_.num_tiles(shard.id); ++tile)
-      state_.write(shard.id, tile,
-                   [](std::span<std::byte> bytes) { std::ranges::fill(bytes, std::byte{0}); });
-  }
+  std::vector<ShardId> moments;
+  for (const Shard& shard : program_.shards)
+    if (shard.role == Role::moment1 || shard.role == Role::moment2) moments.push_back(shard.id);
+  state_.clear(moments);
 }
 
 // A tile as fp32, and what the file stores of it a piece at a time.

@@ -82,6 +82,9 @@ struct Prediction {
   double tokens_per_s() const { return tokens_per_step / simulation.step_seconds; }
 };
 
+// Of one step of this rank, forward and backward; what is computed a second time does not count.
+double model_flops(const Program& program);
+
 // Of the schedule "train". Throws what simulate() throws.
 Prediction predict(const Program& program, const Plan& plan, const MachineProfile& machine,
                    const RunFacts& facts);

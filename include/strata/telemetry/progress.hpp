@@ -12,6 +12,13 @@
 
 namespace strata {
 
+// To drives by all ranks, since a run began: as its plan has it, and what it loaded; and its
+// checkpoints. Taken up again by a run that goes on in the same output folder.
+struct WrittenBytes {
+  std::uint64_t nvme = 0, checkpoints = 0;
+  bool operator==(const WrittenBytes&) const = default;
+};
+
 struct StepReport {
   std::int64_t step = 0, total_steps = 0;  // step is 1-based
   double epoch = 0;
@@ -32,6 +39,12 @@ struct StepReport {
   // that the step needs of it at its full rate over the time the step took.
   std::vector<std::pair<std::string, double>> used = {}, rates = {}, roofline = {};
   double of_bound = 0;  // the largest of `roofline`, shown on the terminal; 0: not known
+  // Of the step on each device, what was computed a second time not counted, and what the device
+  // can do; 0: not known.
+  double model_flops = 0, peak_flops_per_s = 0;
+  WrittenBytes written = {};
+  double model_flops_per_s() const { return seconds > 0 ? model_flops / seconds : 0; }
+  double mfu() const { return peak_flops_per_s > 0 ? model_flops_per_s() / peak_flops_per_s : 0; }
 };
 
 struct SaveReport {
@@ -44,14 +57,18 @@ struct SaveReport {
   // or not known.
   std::int64_t steps_meanwhile = 0;
   double carrier_extra_seconds = 0, extra_seconds = 0;
+  std::uint64_t bytes_total = 0;  // of all checkpoints, as WrittenBytes; metrics.jsonl only
 };
 
-// "step 12/200 | loss 1.834 | norm 0.92 | lr 9.8e-06 | 812 tok/s | 2.31 s (wait: nvme 0.04 update
-// 0.11) | eta 7m12s"; with a prediction "2.31 s, 91% of the bound (wait: ...".
+// "step 12/200 | loss 1.834 | norm 0.92 | lr 9.8e-06 | 812 tok/s | 385 TFLOP/s, MFU 39% | 2.31 s
+// (wait: nvme 0.04 update 0.11) | eta 7m12s"; with a prediction "2.31 s, 91% of the bound (wait:
+// ...". No MFU of a device whose peak is not known.
 std::string format_step(const StepReport& report, double eta_seconds);
 // "saved out/checkpoint-4 at step 4: 1.2 GiB in 3.41 s (360 MiB/s), verified", and what it took
 // training: "; step 5 took 0.10 s more, the 3 steps meanwhile 0.12 s".
 std::string format_saved(const SaveReport& report);
+// "written  1.23 TB to NVMe, 45.6 GB of checkpoints"; empty: nothing was.
+std::string format_written(const WrittenBytes& written);
 std::string format_duration(double seconds);  // "42s", "7m12s", "11h41m"
 
 enum class Style : std::uint8_t { plain, color };
@@ -65,6 +82,8 @@ class Progress {
   Progress(const std::filesystem::path& output_dir, Style style, std::FILE* terminal,
            std::int64_t resumed_step = -1);
   ~Progress();
+  // By the run that this one goes on from, as its metrics tell.
+  WrittenBytes written_before() const;
   // Every step goes to metrics.jsonl; `show` prints the line too.
   void step(const StepReport& report, bool show);
   void evaluation(std::int64_t step, double loss, std::int64_t tokens);

@@ -55,6 +55,8 @@ struct Roofline {
     double bound_seconds() const { return full_rate[static_cast<std::size_t>(bound_by)]; }
   };
   std::optional<Prediction> predicted;
+  // Of the step on each device, and what that can do; 0: not known. As StepReport has them.
+  double model_flops = 0, peak_flops_per_s = 0;
 };
 
 Roofline::Prediction prediction_of(const Schedule& schedule, const Simulation& simulation);

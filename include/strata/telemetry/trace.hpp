@@ -1,7 +1,8 @@
 #pragma once
 // Chrome trace JSON, which Perfetto (ui.perfetto.dev) and chrome://tracing open: a process per
 // rank, a row per lane, counters and flows. The same rows serve what a plan predicts and what a run
-// measured. A file is valid JSON at each flush; `.gz` is not written. Thread contract: one thread.
+// measured. A file is valid JSON at each flush; `.gz` is not written. Thread contract: a TraceFile
+// from any thread, so that ranks which are threads share one; a StepTracer of one.
 //
 // A run that is killed leaves the file as it was flushed last. Killed within the write of a flush
 // it may lack its closing bracket and end amid an event; both viewers load it up to there.
@@ -43,9 +44,14 @@ class TraceFile {
   // An arrow between two spans, from the end of one to the start of the other. After both.
   void flow(std::uint64_t id, const Span& from, const Span& to);
 
-  // Brings what was said so far to the file. A write that fails is told by close(): the file then
-  // ends, as valid JSON, with the flush before, and takes no more.
+  // Whose times come from a clock of nanoseconds counts them from here, as all others do: now, of
+  // the first that asks.
+  std::int64_t origin_ns();
+
+  // Brings what was said so far to the file. A write that fails is told by failure() and close():
+  // the file then ends, as valid JSON, with the flush before, and takes no more.
   void flush();
+  std::string failure() const;  // empty: none so far
   // Throws SystemError when a write failed. Called by the destructor, which keeps quiet.
   void close();
 

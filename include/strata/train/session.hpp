@@ -16,6 +16,7 @@
 
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/comm/communicator.hpp"
+#include "strata/core/byte_watch.hpp"
 #include "strata/data/batches.hpp"
 #include "strata/device/device.hpp"
 #include "strata/io/store/shard_store.hpp"
@@ -65,6 +66,7 @@ struct SessionOptions {
   std::string resume = {};     // the checkpoint that the state comes from; empty: the model folder
   // Of a run with a versioned state, or that goes on from one; outlives the session. Null: neither.
   const ResumePoint* point = nullptr;
+  ByteWatch on_load = {};  // bytes of this rank's state that are at their homes
 };
 
 class CheckpointSink;
@@ -116,8 +118,8 @@ class Session {
   // suffice.
   void check_export(const std::filesystem::path& target) const;
   // Writes a Hugging Face folder of the current weights. Drains the executor. Every rank must call
-  // it; the first writes.
-  void export_to(const std::filesystem::path& target);
+  // it; the first writes, and tells `watch` of the bytes of weights.
+  void export_to(const std::filesystem::path& target, const ByteWatch& watch = {});
   // Of a run with a versioned state; else they do nothing. Every rank must call them.
   // Before the first step: where the run stands, and the micro-batches of a step on all ranks. What
   // was loaded is committed, and is the state of the output folder's run from then on.
@@ -138,6 +140,7 @@ class Session {
   std::unique_ptr<ShardStore> open_versioned(std::vector<StoreTile> tiles);
   void load(const SessionOptions& options);
   void load_checkpoint(const std::string& path);
+  void fill_state(const SessionOptions& options);
   Communicator* control() const { return links_ == nullptr ? nullptr : links_->control.get(); }
   std::span<std::byte> host_memory() const;
   void gather_bytes(std::span<std::byte> own, std::span<std::byte> all);

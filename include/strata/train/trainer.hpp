@@ -34,13 +34,15 @@ struct TrainOutcome {
   std::optional<std::int64_t> durable_step;  // offload.versioned: what the stores stand at
   double seconds = 0;
   Roofline roofline;  // of the steps after the first two
+  WrittenBytes written;
 };
 
 struct TrainerOptions {
-  TraceFile* trace = nullptr;    // closed when the run ends; null: no step is traced
+  TraceFile* trace = nullptr;    // of all ranks of this process; null: no step is traced
   std::int64_t trace_steps = 3;  // > 0; the first two steps of a run are not traced if others are
   std::optional<Simulation> predicted = {};  // of the train schedule on this machine
   const RunNote* resume = nullptr;           // where the session's state stood; null: at the start
+  double peak_flops_per_s = 0;               // of each device; 0: not known
 };
 
 // What a Trainer would refuse, known from the headers of the token shards: before anything is
@@ -86,6 +88,7 @@ class Trainer {
   double seen_epochs(std::int64_t step) const;
   std::int64_t steps_of_epochs() const;
   RunNote note(std::int64_t step) const;
+  void count_writes();
   void prepare(Slot& slot, std::int64_t step);
   void took(const Slot& slot, const StepResult& result, double seconds, StepRecorder& recorder,
             TrainOutcome& outcome);
@@ -118,6 +121,10 @@ class Trainer {
   bool save_asked_ = false;  // before the step that is to be saved
   StopTime slowest_ = {};    // step, after the first two, and save so far
   bool stop_warned_ = false;
+  double model_flops_ = 0;  // of a step of this rank
+  WrittenBytes written_;    // by all ranks
+  // That a step of "train" and one of "train_save" write.
+  std::uint64_t step_writes_ = 0, saving_step_writes_ = 0;
 };
 
 }  // namespace strata

@@ -40,6 +40,14 @@ TEST_F(ProgressLineTest, PrintsALinePerTenthWhereNobodyWatches) {
                           EndsWith("100% reading\n"), Not(HasSubstr("\033"))));
 }
 
+TEST_F(ProgressLineTest, PrintsNoLineBeforeItsTime) {
+  {
+    ProgressLine line(stream(), ProgressShape::lines, Style::plain, 1000);
+    for (int i = 0; i <= 1000; ++i) line.show("reading", i / 1000.0);
+  }
+  EXPECT_EQ(written(), "");
+}
+
 TEST_F(ProgressLineTest, RedrawsOneBarOnATerminalAndTakesItAway) {
   {
     ProgressLine line(stream(), ProgressShape::bar, Style::plain);

@@ -30,5 +30,15 @@ TEST(ThreeDigits, UseAnExponentFarFromOne) {
   EXPECT_EQ(three_digits(std::numeric_limits<double>::infinity()), "inf");
 }
 
+TEST(Scaled, CountsInThousands) {
+  EXPECT_EQ(scaled(0, "B"), "0 B");
+  EXPECT_EQ(scaled(999.4, "B"), "999 B");
+  EXPECT_EQ(scaled(999.6, "B"), "1.00 kB");
+  EXPECT_EQ(scaled(141.1e9, "B"), "141 GB");
+  EXPECT_EQ(scaled(1.534e9, "B/s"), "1.53 GB/s");
+  EXPECT_EQ(scaled(38.55e12, "FLOP/s"), "38.5 TFLOP/s");
+  EXPECT_EQ(scaled(1e21, "B"), "1000 EB");
+}
+
 }  // namespace
 }  // namespace strata

@@ -46,6 +46,24 @@ TEST(FormatStep, TellsHowMuchOfAKnownBoundWasReached) {
             std::string::npos);
 }
 
+TEST(FormatStep, TellsWhatTheModelCameToAndOfWhatWhereThatIsKnown) {
+  StepReport computed = report();
+  computed.model_flops = 900e12;
+  EXPECT_NE(format_step(computed, 432).find("| 812 tok/s | 390 TFLOP/s | 2.31 s (wait"),
+            std::string::npos);
+  computed.peak_flops_per_s = 989e12;
+  EXPECT_NE(format_step(computed, 432).find("| 812 tok/s | 390 TFLOP/s, MFU 39% | 2.31 s (wait"),
+            std::string::npos);
+}
+
+TEST(FormatWritten, TellsOfWhatWasWritten) {
+  EXPECT_EQ(format_written({}), "");
+  EXPECT_EQ(format_written({.nvme = 1'230'000'000'000}), "written  1.23 TB to NVMe");
+  EXPECT_EQ(format_written({.checkpoints = 5'000}), "written  5.00 kB of checkpoints");
+  EXPECT_EQ(format_written({1'230'000'000'000, 45'600'000'000}),
+            "written  1.23 TB to NVMe, 45.6 GB of checkpoints");
+}
+
 TEST(FormatStep, LeavesOutAnUnknownEta) {
   EXPECT_TRUE(
       format_step(report(), std::numeric_limits<double>::quiet_NaN()).ends_with("update 0.11)"));

@@ -106,6 +106,39 @@ TEST_F(ProgressTest, WritesWhatAStepReachedOfTheMachine) {
   EXPECT_EQ(line["offload/roofline_nvme_read"], 0.25);
 }
 
+TEST_F(ProgressTest, WritesWhatTheModelCameTo) {
+  Progress progress(folder_, Style::plain, terminal_);
+  StepReport computed = report(1);
+  computed.model_flops = 3e12;
+  progress.step(computed, false);
+  computed.peak_flops_per_s = 6e12;
+  progress.step(computed, false);
+  EXPECT_EQ(lines().at(0)["model_flops_per_second"], 1.5e12);
+  EXPECT_FALSE(lines().at(0).contains("mfu"));
+  EXPECT_EQ(lines().at(1)["mfu"], 0.25);
+}
+
+// The run before went on to steps that this one makes anew, and wrote for them all the same.
+TEST_F(ProgressTest, TakesUpWhatTheRunBeforeHasWritten) {
+  StepReport wrote = report(1);
+  {
+    Progress progress(folder_, Style::plain, terminal_);
+    EXPECT_EQ(progress.written_before(), WrittenBytes{});
+    wrote.written = {1000, 0};
+    progress.step(wrote, false);
+    progress.saved({.step = 1, .path = "a", .bytes = 70, .bytes_total = 70});
+    wrote.step = 2;
+    wrote.written = {2000, 70};
+    progress.step(wrote, false);
+    progress.saved({.step = 2, .path = "b", .bytes = 70, .bytes_total = 140});
+  }
+  const Progress resumed(folder_, Style::plain, terminal_, 1);
+  EXPECT_EQ(resumed.written_before(), (WrittenBytes{2000, 140}));
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines().at(0)["offload/nvme_bytes_written_total"], 1000);
+  EXPECT_EQ(lines().at(1)["checkpoint_bytes_written_total"], 70);
+}
+
 TEST_F(ProgressTest, WritesStepsThatAreNotShown) {
   Progress progress(folder_, Style::plain, terminal_);
   progress.step(report(1), false);

@@ -192,6 +192,17 @@ TEST(FormatRoofline, TellsWhatWasReachedWithoutAPrediction) {
             "h2d      1.50 s      60%  2.00 GB/s     0.250 s\n");
 }
 
+TEST(FormatRoofline, TellsWhatTheModelCameTo) {
+  Roofline roofline = measured_and_predicted();
+  roofline.model_flops = 5e12;
+  EXPECT_NE(format_roofline(roofline).find("by compute\nmodel    2.00 TFLOP/s on each device\n"),
+            std::string::npos);
+  roofline.peak_flops_per_s = 8e12;
+  EXPECT_NE(format_roofline(roofline).find(
+                "model    2.00 TFLOP/s on each device, MFU 25% of 8.00 TFLOP/s\n"),
+            std::string::npos);
+}
+
 TEST(FormatRoofline, IsEmptyWithoutAStep) { EXPECT_EQ(format_roofline({}), ""); }
 
 TEST(FormatPrediction, SaysWhatBoundsTheStep) {

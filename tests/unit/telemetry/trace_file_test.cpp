@@ -9,7 +9,10 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
 
 #include "strata/core/error.hpp"
 #include "strata/telemetry/trace.hpp"
@@ -143,6 +146,32 @@ TEST_F(TraceFileTest, IsValidWithWhatWasFlushedWhenItsProcessIsKilled) {
   ASSERT_TRUE(WIFSIGNALED(status));
   ASSERT_EQ(events().size(), 1u);
   EXPECT_EQ(events()[0]["name"], "flushed");
+}
+
+// Each event is whole, and all are there, whoever writes meanwhile.
+TEST_F(TraceFileTest, TakesWhatSeveralRanksWriteAtOnce) {
+  TraceFile trace(path_);
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 4; ++rank)
+      ranks.emplace_back([&trace, rank] {
+        trace.name_process(rank, "rank " + std::to_string(rank));
+        for (int i = 0; i < 200; ++i) {
+          const TraceFile::Span from{rank, 1, "op", "run", 1e-3 * i, 1e-4};
+          const TraceFile::Span to{rank, 2, "op", "run", 1e-3 * i + 2e-4, 1e-4};
+          trace.span(from);
+          trace.span(to);
+          trace.flow(static_cast<std::uint64_t>(1000 * rank + i), from, to);
+          if (i % 10 == 0) trace.flush();
+        }
+        EXPECT_EQ(trace.failure(), "");
+      });
+  }
+  trace.close();
+  std::map<int, int> spans;
+  for (const auto& event : events())
+    if (event["ph"] == "X") ++spans[event["pid"].get<int>()];
+  EXPECT_EQ(spans, (std::map<int, int>{{1, 400}, {2, 400}, {3, 400}, {4, 400}}));
 }
 
 TEST_F(TraceFileTest, ReplacesALongerFile) {

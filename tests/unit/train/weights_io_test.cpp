@@ -242,6 +242,25 @@ std::int64_t bytes_read() {
   return bytes;
 }
 
+TEST(Weights, AreToldOfAsTheyComeHomeAndLeave) {
+  RunConfig config = random_config(1, 3, 4);
+  RankState rank(config, 0);
+  std::uint64_t loaded = 0;
+  rank.state().on_write([&](std::uint64_t bytes) { loaded += bytes; });
+  load_weights(config.model_name_or_path, rank.run(), rank.state());
+  EXPECT_EQ(loaded, held_state_bytes(rank.run()));
+  EXPECT_GE(rank.state().stored_bytes(), rank.run().plan.tier_bytes[2] / 2);
+  std::vector<std::uint64_t> told;
+  export_weights(config, fresh_folder("export") / "model", rank.run(), rank.state(), nullptr,
+                 [&](std::uint64_t done, std::uint64_t total) {
+                   EXPECT_EQ(total, exported_bytes(config, rank.run()));
+                   told.push_back(done);
+                 });
+  EXPECT_EQ(told.front(), 0u);
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_EQ(told.back(), exported_bytes(config, rank.run()));
+}
+
 // Of the model's parameters, what lies in slices of this rank, in the fp32 of the file.
 std::int64_t file_bytes_of(const PlannedRun& run) {
   std::int64_t bytes = 0;
