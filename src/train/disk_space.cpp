@@ -144,7 +144,7 @@ std::vector<DiskDemand> disk_demands(const RunConfig& config, const PlannedRun& 
   if (share.writes_checkpoint)
     demands.push_back(
         {checkpoint_demand_name, config.output_dir.string(), checkpoint_demand(config, run).bytes});
-  demands.push_back({"the export", share.export_target.parent_path().string(),
+  demands.push_back({"the export", fs::absolute(share.export_target).parent_path().string(),
                      run_facts(config, run, 1).export_bytes});
   return demands;
 }

@@ -40,7 +40,7 @@ TEST_F(CliTest, RefusesAnUnknownCommandOrNone) {
 
 TEST_F(CliTest, SaysWhenItsOutputIsLost) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
-  write("a.txt", "one paragraph\n");
+  write("a.txt", "one paragraph\n\nanother one\n");
   std::vector<std::string> arguments =
       command({"prepare", "--input", path("a.txt"), "--output", path("out")});
   arguments.insert(arguments.begin(), {"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full"});

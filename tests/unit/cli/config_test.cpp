@@ -468,6 +468,7 @@ TEST(NearestName, FindsOneEditButNothingFarAway) {
   const std::vector<std::string> known{"alpha", "beta", "gamma"};
   EXPECT_EQ(nearest_name("alpa", known), "alpha");
   EXPECT_EQ(nearest_name("betta", known), "beta");
+  EXPECT_EQ(nearest_name("btea", known), "beta") << "a swap is one edit";
   EXPECT_EQ(nearest_name("delta9", known), "");
   EXPECT_EQ(nearest_name(std::string(100000, 'a'), known), "");
 }
