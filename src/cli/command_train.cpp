@@ -144,7 +144,8 @@ std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run
   if (!predicted || !leads) return predicted;
   const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
   fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
-  const StopTime stop = predicted_stop(config, run, predicted->step_seconds, *machine);
+  const StopTime stop =
+      predicted_stop(config, run, longest_step_seconds(run, *predicted, *machine), *machine);
   fmt::print("{}\n", format_stop(stop, config.grace_period));
   const std::string warning = grace_warning(stop, config.grace_period, "predicted");
   if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);

@@ -13,6 +13,13 @@
 namespace strata {
 namespace {
 
+// Of the drive's own rates, by whole saves (bench/save_rate: 0.8 to 0.9) after which one that was
+// under way had to be removed first (bench/stop_times).
+constexpr double save_efficiency = 0.7;
+// Who is killed when the time is over cannot be late: a machine with other work on it is slower
+// than its profile.
+constexpr double caution = 1.2;
+
 bool saves_state(const RunConfig& config) {
   return config.save_strategy != SaveStrategy::no && !config.save_only_model;
 }
@@ -55,29 +62,38 @@ double seconds_to_save(std::uint64_t bytes, const RunConfig& config, const Plann
   const int ranks = std::max(1, machine.ranks);
   const int readers = std::min(ranks, static_cast<int>(machine.drives.size()));
   const auto reads = std::ranges::min(machine.drives, {}, &DriveProfile::read_bytes_per_s);
-  return seconds + ranks * bytes_to_read(config, run) / (readers * reads.read_bytes_per_s);
+  const double reading = ranks * bytes_to_read(config, run) / (readers * reads.read_bytes_per_s);
+  return (seconds + reading) / save_efficiency;
 }
 
 bool fits(const StopTime& stop, double grace_period) { return stop.seconds() <= grace_period; }
 
 }  // namespace
 
+double longest_step_seconds(const PlannedRun& run, const Simulation& simulated,
+                            const MachineProfile& machine) {
+  double seconds = simulated.step_seconds;
+  for (const OpTime& op : simulated.ops) seconds = std::max(seconds, op.end);
+  if (run.plan.schedule("train_save") == nullptr) return seconds;
+  return std::max(seconds, seconds_alone(run.program, run.plan, "train_save", machine));
+}
+
 StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double step_seconds,
                         const MachineProfile& machine) {
+  const double step = caution * step_seconds;
   // The last step is durable already.
-  if (config.offload.versioned && config.save_strategy == SaveStrategy::no)
-    return {step_seconds, 0, true};
+  if (config.offload.versioned && config.save_strategy == SaveStrategy::no) return {step, 0, true};
   const std::uint64_t bytes = config.save_strategy == SaveStrategy::no
                                   ? exported_bytes(config, run)
                                   : checkpoint_demand(config, run).bytes;
-  return {step_seconds, seconds_to_save(bytes, config, run, machine)};
+  return {step, caution * seconds_to_save(bytes, config, run, machine)};
 }
 
 std::string format_stop(const StopTime& stop, double grace_period) {
   if (!stop.is_known()) return "stop     not known: the machine has no drive to save to";
-  std::string text =
-      fmt::format("stop     {}: {} to end a step, {} to save", format_seconds(stop.seconds()),
-                  format_seconds(stop.step_seconds), format_seconds(stop.save_seconds));
+  std::string text = fmt::format("stop     {} at most: {} to end a step, {} to save",
+                                 format_seconds(stop.seconds()), format_seconds(stop.step_seconds),
+                                 format_seconds(stop.save_seconds));
   if (grace_period == 0) return text + "; what the scheduler gives is not told (grace_period)";
   return text + fmt::format("; {} grace_period: {:.6g}",
                             fits(stop, grace_period) ? "fits in" : "does NOT fit in", grace_period);

@@ -20,7 +20,7 @@ constexpr StopTime long_step{20, 5}, long_save{5, 20};
 
 TEST(GracePeriod, IsToldToFitOrNot) {
   EXPECT_THAT(format_stop(long_step, 25),
-              AllOf(HasSubstr("25.0 s: 20.0 s to end a step, 5.00 s to save"),
+              AllOf(HasSubstr("25.0 s at most: 20.0 s to end a step, 5.00 s to save"),
                     HasSubstr("; fits in grace_period: 25")));
   EXPECT_THAT(format_stop(long_step, 24.5), HasSubstr("does NOT fit in grace_period: 24.5"));
   EXPECT_THAT(format_stop(long_step, 0), AllOf(HasSubstr("not told"), Not(HasSubstr("fit"))));
@@ -62,6 +62,9 @@ class PredictedStop : public ::testing::Test {
     return bytes / 1e6;
   }
 
+  // The fifth on top, and what saves reach of a drive's rates.
+  static constexpr double caution = 1.2, of_save = caution / 0.7;
+
   const testing::TrainingFiles files_ = testing::make_training_files(random_model_preset("tiny"));
   RunConfig config_ = testing::tiny_config(files_);
   MachineProfile machine_;
@@ -69,10 +72,10 @@ class PredictedStop : public ::testing::Test {
 
 // Nobody knows which drive output_dir is on: on that which takes new files slowest.
 TEST_F(PredictedStop, IsAStepAndACheckpointWrittenAndReadBack) {
-  EXPECT_DOUBLE_EQ(stop().step_seconds, 3);
-  EXPECT_NEAR(stop().save_seconds, megabytes() * (1 + 0.25), 1e-9);
+  EXPECT_DOUBLE_EQ(stop().step_seconds, caution * 3);
+  EXPECT_NEAR(stop().save_seconds, of_save * megabytes() * (1 + 0.25), 1e-9);
   machine_.drives[0].new_file_bytes_per_s = 0.5e6;
-  EXPECT_NEAR(stop().save_seconds, megabytes() * (2 + 0.5), 1e-9);
+  EXPECT_NEAR(stop().save_seconds, of_save * megabytes() * (2 + 0.5), 1e-9);
 }
 
 TEST_F(PredictedStop, ReadsFirstWhatLiesOnNvme) {
@@ -83,18 +86,18 @@ TEST_F(PredictedStop, ReadsFirstWhatLiesOnNvme) {
   const double masters = homes_on_nvme(Role::master), moments = homes_on_nvme(Role::moment1);
   EXPECT_GT(masters, 0);
   EXPECT_LT(masters, moments);
-  const double read = (masters + 2 * moments) / 2;  // by one rank, from the slower drive
+  const double read = of_save * (masters + 2 * moments) / 2;  // by one rank, from the slower drive
   EXPECT_NEAR(stop().save_seconds, from_memory + read, padding * read);
   config_.save_only_model = true;
   const double weights = stop().save_seconds;
   config_.offload.weights = {0, 0, 1};
-  const double weights_read = homes_on_nvme(Role::weight) / 2;
+  const double weights_read = of_save * homes_on_nvme(Role::weight) / 2;
   EXPECT_NEAR(stop().save_seconds, weights + weights_read, padding * weights_read);
 }
 
 TEST_F(PredictedStop, IsAStepAndTheWeightsWhereNoStateIsSaved) {
   config_.save_only_model = true;
-  EXPECT_NEAR(stop().save_seconds, megabytes() * (1 + 0.25), 1e-9);
+  EXPECT_NEAR(stop().save_seconds, of_save * megabytes() * (1 + 0.25), 1e-9);
   const double weights = stop().save_seconds;
   config_.save_strategy = SaveStrategy::no;
   EXPECT_NEAR(stop().save_seconds, weights, 1e-9);
