@@ -5,24 +5,15 @@
 
 #include "strata/cli/config.hpp"
 #include "strata/core/error.hpp"
+#include "unit/cli/config_texts.hpp"
 
 namespace strata {
 namespace {
 
 using testing::HasSubstr;
 
-RunConfig parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  return parse_config(yaml, "sft.yaml", overrides);
-}
-
-std::string error_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse(yaml, overrides);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+constexpr ConfigTexts parse{"sft.yaml"};
+constexpr ConfigErrors error_of{"sft.yaml"};
 
 // The words of a full fine-tune as such files have them.
 constexpr const char* brought = R"(### model

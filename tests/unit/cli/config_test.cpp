@@ -8,6 +8,7 @@
 
 #include "strata/core/error.hpp"
 #include "strata/train/planned_run.hpp"
+#include "unit/cli/config_texts.hpp"
 
 namespace strata {
 namespace {
@@ -15,25 +16,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-RunConfig parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  return parse_config(yaml, "run.yaml", overrides);
-}
-
-std::string error_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse(yaml, overrides);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-std::string origin(const RunConfig& config, const std::string& key) {
-  for (const RunConfig::Origin& entry : config.resolved) {
-    if (entry.key == key) return entry.origin;
-  }
-  return "absent";
-}
+constexpr ConfigTexts parse{"run.yaml"};
+constexpr ConfigErrors error_of{"run.yaml"};
 
 TEST(Config, HasDefaultsWhenEmpty) {
   const RunConfig config = parse("");

@@ -3,23 +3,23 @@
 
 #include "strata/cli/config.hpp"
 #include "strata/core/error.hpp"
+#include "unit/cli/config_texts.hpp"
 
 namespace strata {
 namespace {
 
 using testing::HasSubstr;
 
+std::string with_drive(const std::string& yaml) {
+  return yaml + "\noffload.nvme_paths: [/mnt/nvme]\n";
+}
+
 OffloadConfig parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  return parse_config(yaml + "\noffload.nvme_paths: [/mnt/nvme]\n", "run.yaml", overrides).offload;
+  return parse_config(with_drive(yaml), "run.yaml", overrides).offload;
 }
 
 std::string error_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse(yaml, overrides);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
+  return ConfigErrors{"run.yaml"}(with_drive(yaml), overrides);
 }
 
 void expect(const TierFractions& fractions, double gpu, double cpu, double nvme) {

@@ -8,6 +8,7 @@
 #include "src/cli/run_options.hpp"
 #include "strata/cli/config.hpp"
 #include "strata/core/error.hpp"
+#include "unit/cli/config_texts.hpp"
 
 namespace strata {
 namespace {
@@ -18,30 +19,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-RunConfig parse(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  return parse_config(yaml, "ds.json", overrides);
-}
-
-std::string error_of(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse(yaml, overrides);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+constexpr ConfigTexts parse{"ds.json"};
+constexpr ConfigErrors error_of{"ds.json"};
 
 // A file of its own per test: tests run side by side.
 std::string written(const std::string& name, const std::string& text) {
   std::string path = testing::TempDir() + "strata_deepspeed_" + name + ".json";
   std::ofstream(path) << text;
   return path;
-}
-
-std::string origin(const RunConfig& config, const std::string& key) {
-  for (const RunConfig::Origin& entry : config.resolved)
-    if (entry.key == key) return entry.origin;
-  return "absent";
 }
 
 void expect_tiers(const TierFractions& got, const TierFractions& expected) {

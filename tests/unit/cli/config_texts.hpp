@@ -1,0 +1,43 @@
+#pragma once
+// What tests of configs read texts with, as if they were a file of that name:
+//
+//   constexpr ConfigTexts parse{"run.yaml"};
+//   constexpr ConfigErrors error_of{"run.yaml"};
+
+#include <string>
+#include <vector>
+
+#include "strata/cli/config.hpp"
+#include "strata/core/error.hpp"
+
+namespace strata {
+
+struct ConfigTexts {
+  const char* file;
+  RunConfig operator()(const std::string& yaml,
+                       const std::vector<std::string>& overrides = {}) const {
+    return parse_config(yaml, file, overrides);
+  }
+};
+
+struct ConfigErrors {
+  const char* file;
+  std::string operator()(const std::string& yaml,
+                         const std::vector<std::string>& overrides = {}) const {
+    try {
+      parse_config(yaml, file, overrides);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+};
+
+// Where a key's value came from.
+inline std::string origin(const RunConfig& config, const std::string& key) {
+  for (const RunConfig::Origin& entry : config.resolved)
+    if (entry.key == key) return entry.origin;
+  return "absent";
+}
+
+}  // namespace strata
