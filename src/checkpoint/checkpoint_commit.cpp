@@ -39,10 +39,9 @@ CheckpointCommit::CheckpointCommit(IoEngine& engine, const std::string& director
 std::uint64_t CheckpointCommit::run() {
   check_pieces();
   read_back();
-  std::uint64_t bytes = write_manifest();
-  for (const StateVector& vector : manifest_.vectors) bytes += vector_file_bytes(vector);
+  const std::uint64_t manifest_bytes = write_manifest();
   publish();
-  return bytes;
+  return manifest_bytes + vector_files_bytes(manifest_.vectors);
 }
 
 std::string CheckpointCommit::path(FolderState state) const {

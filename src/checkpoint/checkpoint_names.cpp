@@ -80,6 +80,12 @@ std::uint64_t vector_file_bytes(const StateVector& vector) {
   return align_up(state_vector_bytes(vector), checkpoint_alignment);
 }
 
+std::uint64_t vector_files_bytes(std::span<const StateVector> vectors) {
+  std::uint64_t bytes = 0;
+  for (const StateVector& vector : vectors) bytes += vector_file_bytes(vector);
+  return bytes;
+}
+
 std::string quoted_vector(const StateVector& vector) {
   return "vector " + quote_name(state_vector_name(vector));
 }

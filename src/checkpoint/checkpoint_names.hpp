@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,7 @@ std::string parent_path(std::string_view path);
 std::string vector_file_name(std::size_t index, const StateVector& vector);
 // Its length: the vector's bytes and zeros up to the alignment.
 std::uint64_t vector_file_bytes(const StateVector& vector);
+std::uint64_t vector_files_bytes(std::span<const StateVector> vectors);  // of all
 
 // For messages: 'vector "master/layers.3"', 'elements [0, 4096) of vector "master/layers.3"'.
 std::string quoted_vector(const StateVector& vector);

@@ -99,10 +99,9 @@ FolderReader::FolderReader(IoEngine& engine, const std::string& path, LoadedMani
             .strata_version = std::move(loaded.manifest.strata_version)},
       pieces_(std::move(loaded.manifest.pieces)),
       reader_(engine, path, info_.vectors) {
-  for (const StateVector& vector : info_.vectors) {
-    info_.bytes += vector_file_bytes(vector);
+  info_.bytes += vector_files_bytes(info_.vectors);
+  for (const StateVector& vector : info_.vectors)
     indices_.emplace(state_vector_name(vector), static_cast<int>(indices_.size()));
-  }
 }
 
 std::optional<int> FolderReader::find(Role role, std::string_view block) const {

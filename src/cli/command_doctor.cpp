@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/run_options.hpp"
 #include "cli/text_file.hpp"
 #include "strata/cli/config.hpp"
 #include "strata/measure/doctor.hpp"
@@ -20,7 +21,7 @@ DoctorOptions doctor_options(const Options& options) {
   DoctorOptions chosen{options.paths, ""};
   if (options.config.empty()) return chosen;
   const RunConfig config = read_config(options.config, {});
-  for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  print_warnings(config.warnings);
   const auto& paths = config.offload.nvme_paths;
   chosen.paths.insert(chosen.paths.end(), paths.begin(), paths.end());
   chosen.output_dir = config.output_dir.string();

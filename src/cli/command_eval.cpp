@@ -20,9 +20,7 @@ void print_evaluation(const Evaluation& result) {
 
 int evaluate(Job& job, const RunConfig& config) {
   held_out_batches(config);  // What it refuses, before anything is planned.
-  if (job.leads())
-    for (const std::string& warning : data_warnings(config, Purpose::evaluate))
-      fmt::print(stderr, "warning: {}\n", warning);
+  if (job.leads()) print_warnings(data_warnings(config, Purpose::evaluate));
   const std::unique_ptr<DriveOwner> drives = own_drives(config, Purpose::evaluate, job);
   SessionOptions shared;
   shared.make_engine = shared_engine(make_offload_engine);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/command.hpp"
+#include "cli/run_options.hpp"
 #include "strata/core/error.hpp"
 #include "strata/data/corpus.hpp"
 #include "strata/data/text_source.hpp"
@@ -45,9 +46,7 @@ void write(const std::filesystem::path& folder, const std::string& split,
 int prepare(const Options& o) {
   const std::vector<std::filesystem::path> files(o.inputs.begin(), o.inputs.end());
   TextSource source = read_text_source(files, source_options(o));
-  for (const std::string& warning :
-       warnings(report_on(source.documents, o.cutoff_len), o.cutoff_len))
-    fmt::print(stderr, "warning: {}\n", warning);
+  print_warnings(warnings(report_on(source.documents, o.cutoff_len), o.cutoff_len));
   if (source.documents.empty())
     throw ConfigError("no document was found in " + o.inputs.front() +
                       (o.inputs.size() > 1 ? " and the other inputs" : ""));

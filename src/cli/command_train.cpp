@@ -144,8 +144,7 @@ std::optional<Simulation> predict(const RunConfig& config, const PlannedRun& run
   if (!predicted || !leads) return predicted;
   const auto prediction = prediction_of(*run.plan.schedule("train"), *predicted);
   fmt::print("step     {}\n", format_prediction(prediction, step_tokens(config)));
-  const StopTime stop =
-      predicted_stop(config, run, longest_step_seconds(run, *predicted, *machine), *machine);
+  const StopTime stop = predicted_stop(config, run, *predicted, *machine);
   fmt::print("{}\n", format_stop(stop, config.grace_period));
   const std::string warning = grace_warning(stop, config.grace_period, "predicted");
   if (!warning.empty()) fmt::print(stderr, "warning: {}\n", warning);
@@ -322,8 +321,7 @@ void check_disks(const RunConfig& config, const Job& job, const PlannedRun& run,
 void print_run(const RunConfig& config, const Job& job, const std::vector<PlannedRun>& runs) {
   if (!job.leads()) return;
   warn_of_missing_tokenizer(config);
-  for (const std::string& warning : data_warnings(config, Purpose::train))
-    fmt::print(stderr, "warning: {}\n", warning);
+  print_warnings(data_warnings(config, Purpose::train));
   write_resolved_config(config);
   if (job.world() > 1)
     fmt::print("ranks    {}, ZeRO stage {}\n", job.describe(), config.zero_stage);
@@ -347,13 +345,14 @@ std::unique_ptr<OutputOwner> own_output(const RunConfig& config) {
   check_targets(config);
   FileSystem& files = posix_file_system();
   auto owner = OutputOwner::take(files, config.output_dir.string());
-  for (const std::string& name : clear_unfinished_checkpoints(files, config.output_dir.string()))
+  const auto tell = [](const std::string& name) {
     fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
-  for (const std::string& name : clear_exports(config))
-    fmt::print("cleared  {}, which a run that ended left unfinished\n", name);
+  };
+  std::ranges::for_each(clear_unfinished_checkpoints(files, config.output_dir.string()), tell);
+  std::ranges::for_each(clear_exports(config), tell);
   // Elsewhere what is not done may be somebody's who lives.
   for (const std::filesystem::path& path : clear_dead_exports(export_target(config)))
-    fmt::print("cleared  {}, which a run that ended left unfinished\n", path.string());
+    tell(path.string());
   return owner;
 }
 

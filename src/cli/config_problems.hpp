@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "strata/core/error.hpp"
 
@@ -22,7 +21,6 @@ class ConfigProblems {
       add(rank, error.what());
     }
   }
-  bool empty() const { return texts_.empty(); }
   void check() const;  // Throws ConfigError of a line for each.
 
  private:

@@ -74,8 +74,7 @@ void print_forecast(const RunConfig& config, const MachineProfile& machine,
   fmt::print("{}\n", format_waterfall(p));
   fmt::print("{}\n", format_resources(p));
   fmt::print("{}{}", format_drives(p), format_savings(p));
-  const StopTime stop =
-      predicted_stop(config, run, longest_step_seconds(run, p.simulation, machine), machine);
+  const StopTime stop = predicted_stop(config, run, p.simulation, machine);
   fmt::print("{}\n\n", format_stop(stop, config.grace_period));
 }
 

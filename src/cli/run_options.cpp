@@ -9,13 +9,9 @@
 
 namespace strata {
 
-namespace {
-
-void print_warnings(const RunConfig& config) {
-  for (const std::string& warning : config.warnings) fmt::print(stderr, "warning: {}\n", warning);
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
-
-}  // namespace
 
 std::shared_ptr<RunOptions> add_run_options(CLI::App& command) {
   auto options = std::make_shared<RunOptions>();
@@ -35,7 +31,7 @@ RunConfig load_run_config(const RunOptions& options) {
 }
 
 int print_config(const RunConfig& config) {
-  print_warnings(config);
+  print_warnings(config.warnings);
   fmt::print("{}", format_config(config));
   return 0;
 }
@@ -43,7 +39,7 @@ int print_config(const RunConfig& config) {
 void print_notes(const RunConfig& config) {
   for (const std::string& note : config.notes) fmt::print("deepspeed {}\n", note);
   std::fflush(stdout);  // An error to come is told after it.
-  print_warnings(config);
+  print_warnings(config.warnings);
 }
 
 void check_train_batch_size(const RunConfig& config, int world) {

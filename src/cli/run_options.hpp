@@ -19,6 +19,7 @@ struct RunOptions {
 
 std::shared_ptr<RunOptions> add_run_options(CLI::App& command);
 
+void print_warnings(const std::vector<std::string>& warnings);
 // Reads the config, prints its warnings, and checks what every run needs.
 RunConfig load_run_config(const RunOptions& options);
 // Throws ConfigError when the config, read from that source, names no model folder.

@@ -140,9 +140,9 @@ class CostModel {
     cross_host_memory(demand, crossed_bytes(op) + 2 * bytes);
     demand.drive = saving_drive_;
     if (demand.drive == no_drive) return demand;
-    demand.drive_seconds = bytes / rates_.save();
-    const double all = rates_.all_drives_write(),
-                 own = rates_.drive_write(static_cast<std::size_t>(demand.drive));
+    const auto drive = static_cast<std::size_t>(saving_drive_);
+    demand.drive_seconds = bytes / rates_.drive_save(drive);
+    const double all = rates_.all_drives_write(), own = rates_.drive_write(drive);
     const double part = all > 0 ? std::min(1.0, own / all) : 1;
     use(demand, Resource::nvme_write, bytes, demand.drive_seconds * part);
     return demand;

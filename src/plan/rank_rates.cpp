@@ -105,8 +105,7 @@ double RankRates::drive_write(std::size_t index) const {
          ranks_;
 }
 
-double RankRates::save() const {
-  const auto index = static_cast<std::size_t>(machine_.saving_drive());
+double RankRates::drive_save(std::size_t index) const {
   return stated(drive(index).new_file_rate(), fmt::format("drives[{}].write_bytes_per_s", index)) /
          ranks_;
 }

@@ -35,8 +35,7 @@ class RankRates {
   double drive_write(std::size_t drive) const;
   double all_drives_read() const { return all_read_; }
   double all_drives_write() const { return all_write_; }
-  // Into new files of machine.saving_drive(), whatever the plan keeps on it.
-  double save() const;
+  double drive_save(std::size_t drive) const;  // into new files
 
  private:
   double stated(double rate, std::string_view key) const;

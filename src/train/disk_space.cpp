@@ -14,7 +14,7 @@
 #include "strata/io/store/shard_store.hpp"
 #include "strata/train/checkpoints.hpp"
 #include "strata/train/durable_state.hpp"
-#include "strata/train/forecast.hpp"
+#include "train/weights_io.hpp"
 
 namespace strata {
 namespace {
@@ -145,7 +145,7 @@ std::vector<DiskDemand> disk_demands(const RunConfig& config, const PlannedRun& 
     demands.push_back(
         {checkpoint_demand_name, config.output_dir.string(), checkpoint_demand(config, run).bytes});
   demands.push_back({"the export", fs::absolute(share.export_target).parent_path().string(),
-                     run_facts(config, run, 1).export_bytes});
+                     exported_bytes(config, run)});
   return demands;
 }
 

@@ -20,10 +20,6 @@ constexpr double save_efficiency = 0.7;
 // than its profile.
 constexpr double caution = 1.2;
 
-bool saves_state(const RunConfig& config) {
-  return config.save_strategy != SaveStrategy::no && !config.save_only_model;
-}
-
 // Weights in fp32 are the masters; a split master is joined with its weight.
 std::vector<Role> roles_to_read(const RunConfig& config, const PlannedRun& run) {
   if (!saves_state(config) && exported_dtype(config, run) != DType::f32) return {Role::weight};
@@ -66,10 +62,6 @@ double seconds_to_save(std::uint64_t bytes, const RunConfig& config, const Plann
   return (seconds + reading) / save_efficiency;
 }
 
-bool fits(const StopTime& stop, double grace_period) { return stop.seconds() <= grace_period; }
-
-}  // namespace
-
 double longest_step_seconds(const PlannedRun& run, const Simulation& simulated,
                             const MachineProfile& machine) {
   double seconds = simulated.step_seconds;
@@ -77,6 +69,10 @@ double longest_step_seconds(const PlannedRun& run, const Simulation& simulated,
   if (run.plan.schedule("train_save") == nullptr) return seconds;
   return std::max(seconds, seconds_alone(run.program, run.plan, "train_save", machine));
 }
+
+bool fits(const StopTime& stop, double grace_period) { return stop.seconds() <= grace_period; }
+
+}  // namespace
 
 StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double step_seconds,
                         const MachineProfile& machine) {
@@ -87,6 +83,11 @@ StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double s
                                   ? exported_bytes(config, run)
                                   : checkpoint_demand(config, run).bytes;
   return {step, caution * seconds_to_save(bytes, config, run, machine)};
+}
+
+StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, const Simulation& simulated,
+                        const MachineProfile& machine) {
+  return predicted_stop(config, run, longest_step_seconds(run, simulated, machine), machine);
 }
 
 std::string format_stop(const StopTime& stop, double grace_period) {

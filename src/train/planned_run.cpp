@@ -140,8 +140,7 @@ Policy make_policy(const RunConfig& config) {
   policy.staging_slots = offload.staging_slots;
   policy.update_order = update_order(config);
   policy.streamed_updates = offload.streamed_updates;
-  policy.background_saves = config.save_in_background && !config.save_only_model &&
-                            config.save_strategy != SaveStrategy::no;
+  policy.background_saves = config.save_in_background && saves_state(config);
   policy.versioned_state = offload.versioned;
   return policy;
 }
@@ -275,6 +274,10 @@ PlannedRun plan_run(const RunConfig& config, Purpose purpose) {
 PlannedRun plan_run(const RunConfig& config, Purpose purpose, const Topology& topology) {
   return plan_run(config, purpose, topology, {0, config.world, 0, config.world},
                   rank_limits(config, purpose, topology, config.world));
+}
+
+bool saves_state(const RunConfig& config) {
+  return config.save_strategy != SaveStrategy::no && !config.save_only_model;
 }
 
 bool uses_drives(const RunConfig& config, Purpose purpose) {

@@ -13,6 +13,10 @@
 namespace strata {
 namespace {
 
+bool is_host_asked_for(const RunConfig& config) {
+  return config.device == DeviceKind::cpu || config.kernels == KernelsKind::ref;
+}
+
 // Where CUDA shows no device.
 DeviceChoice stand_in(const RunConfig& config, const SeenGpus& seen) {
   const std::string& why = seen.cuda.failure;
@@ -26,8 +30,9 @@ DeviceChoice stand_in(const RunConfig& config, const SeenGpus& seen) {
   if (seen.cuda.is_hidden) return {{}, "CUDA_VISIBLE_DEVICES hides the GPUs: the host computes"};
   // Nobody has set this machine, or this build, up for CUDA.
   if (!seen.cuda.is_built || std::ranges::count(seen.kernel.gpus, "nvidia", &GpuFacts::driver) == 0)
-    return {{}, fmt::format("the host computes, not the {} NVIDIA GPU{} of this machine: {}", gpus,
-                            gpus == 1 ? "" : "s", why)};
+    return {{},
+            fmt::format("the host computes, not the {} NVIDIA GPU{} of this machine: {}", gpus,
+                        gpus == 1 ? "" : "s", why)};
   throw ConfigError(fmt::format(
       "device: auto, and this machine has {} NVIDIA GPU{}, which cannot be used: {}. strata doctor "
       "tells more; device: cpu computes on the host all the same, many times slower",
@@ -70,7 +75,7 @@ std::string describe(const CudaDeviceFacts& facts, std::uint64_t free_bytes) {
 }  // namespace
 
 DeviceChoice choose_device(const RunConfig& config, const SeenGpus& seen, int num_host_ranks) {
-  if (config.device == DeviceKind::cpu || config.kernels == KernelsKind::ref) return {};
+  if (is_host_asked_for(config)) return {};
   const auto& found = seen.cuda.devices;
   if (found.empty()) return stand_in(config, seen);
   check_one_each(std::ssize(found), num_host_ranks);
@@ -84,7 +89,7 @@ DeviceChoice choose_device(const RunConfig& config, const SeenGpus& seen, int nu
 }
 
 DeviceChoice choose_device_here(const RunConfig& config, int num_host_ranks) {
-  if (config.device == DeviceKind::cpu) return {};  // Not even the driver is asked.
+  if (is_host_asked_for(config)) return {};  // Not even the driver is asked.
   SeenGpus seen{read_gpus(), read_cuda_devices(), {}};
   if (config.world > 1 && !seen.cuda.devices.empty()) seen.nccl = read_nccl();
   return choose_device(config, seen, num_host_ranks);

@@ -9,10 +9,6 @@
 namespace strata {
 namespace {
 
-bool saves_state(const RunConfig& config) {
-  return config.save_strategy != SaveStrategy::no && !config.save_only_model;
-}
-
 // Now, or when it is started again: what fits once should fit then.
 bool may_resume(const RunConfig& config) {
   return saves_state(config) || config.offload.versioned || !config.resume_from_checkpoint.empty();

@@ -142,11 +142,11 @@ void Trainer::count_writes() {
   };
   const std::vector<std::uint64_t> all = session_.gather_over_ranks(
       std::vector{writes("train"), writes("train_save"), session_.state().stored_bytes()});
-  if (progress_ != nullptr) written_ = progress_->written_before();
+  if (progress_ != nullptr) nvme_written_ = progress_->written_before().nvme;
   for (std::size_t rank = 0; rank < all.size() / 3; ++rank) {
     step_writes_ += all[3 * rank];
     saving_step_writes_ += all[3 * rank + 1];
-    written_.nvme += all[3 * rank + 2];
+    nvme_written_ += all[3 * rank + 2];
   }
 }
 
@@ -205,7 +205,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     const StepResult& result = steps.take();
     const std::int64_t now = now_ns();
     recorder.took(result.index, seconds(now - last), schedule);
-    written_.nvme += schedule == "train" ? step_writes_ : saving_step_writes_;
+    nvme_written_ += schedule == "train" ? step_writes_ : saving_step_writes_;
     took(slot, result, seconds(now - last), recorder, outcome);
     last = now;
     if (!outcome.failure.empty()) break;
@@ -236,7 +236,7 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
     evaluate(outcome.steps, outcome.held_out_after,
              [&] { return session_.any_rank(stop != nullptr && *stop); });
-  outcome.written = {written_.nvme, saves_->bytes_written()};
+  outcome.written = written();
   return outcome;
 }
 
@@ -298,6 +298,8 @@ void Trainer::fail_without_updates(TrainOutcome& outcome) const {
       "were before",
       ran);
 }
+
+WrittenBytes Trainer::written() const { return {nvme_written_, saves_->bytes_written()}; }
 
 // Agreed on by all ranks: each must do the same next.
 Trainer::Asked Trainer::ask(const std::atomic<bool>* stop, std::atomic<bool>* save,
@@ -362,7 +364,7 @@ StepReport Trainer::report(const Slot& slot, const StepResult& result, double st
   line.applied = result.applied;
   line.model_flops = model_flops_;
   line.peak_flops_per_s = options_.peak_flops_per_s;
-  line.written = {written_.nvme, saves_->bytes_written()};
+  line.written = written();
   return line;
 }
 

@@ -20,18 +20,19 @@ struct StopTime {
   double seconds() const { return step_seconds + save_seconds; }
 };
 
-// Until the last op of a step is complete that had just begun when the run was told: one between
-// others as it was simulated, or one that hands its state to a checkpoint, where the plan has such.
-double longest_step_seconds(const PlannedRun& run, const Simulation& simulated,
-                            const MachineProfile& machine);
-
-// At most, with the longest step and a fifth on top of all. The save reads what lies on NVMe, writes new files on
-// the machine's saving_drive() and reads them back: told as if nothing of this was done at the same
-// time.
+// At most, with the longest step and a fifth on top of all. The save reads what lies on NVMe,
+// writes new files on the machine's saving_drive() and reads them back: told as if nothing of this
+// was done at the same time.
 StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, double step_seconds,
                         const MachineProfile& machine);
+// The longest step is one that had just begun when the run was told, until its last op is complete:
+// between others as it was simulated, or one that hands its state to a checkpoint, where the plan
+// has such.
+StopTime predicted_stop(const RunConfig& config, const PlannedRun& run, const Simulation& simulated,
+                        const MachineProfile& machine);
 
-// "stop     12.4 s at most: 7.92 s to end a step, 4.51 s to save; fits in grace_period: 30", one line.
+// "stop     12.4 s at most: 7.92 s to end a step, 4.51 s to save; fits in grace_period: 30", one
+// line.
 std::string format_stop(const StopTime& stop, double grace_period);
 // Empty when it fits, or when one of them is not known. `source`: "predicted".
 std::string grace_warning(const StopTime& stop, double grace_period, const std::string& source);

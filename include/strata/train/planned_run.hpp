@@ -54,6 +54,8 @@ struct PlannedRun {
   Plan plan;
 };
 
+// Its checkpoints hold the state, not weights alone.
+bool saves_state(const RunConfig& config);
 // Whether any of its state lives on nvme.
 bool uses_drives(const RunConfig& config, Purpose purpose);
 // What of a host's available memory no tier is given: processes hold more than tiers and buffers,

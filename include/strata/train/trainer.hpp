@@ -93,6 +93,7 @@ class Trainer {
   void took(const Slot& slot, const StepResult& result, double seconds, StepRecorder& recorder,
             TrainOutcome& outcome);
   Asked ask(const std::atomic<bool>* stop, std::atomic<bool>* save, TrainOutcome& outcome);
+  WrittenBytes written() const;
   void fail_without_updates(TrainOutcome& outcome) const;
   bool is_save_due(std::int64_t step, bool is_asked_for);
   void save_state(bool is_last, TrainOutcome& outcome);
@@ -121,8 +122,8 @@ class Trainer {
   bool save_asked_ = false;  // before the step that is to be saved
   StopTime slowest_ = {};    // step, after the first two, and save so far
   bool stop_warned_ = false;
-  double model_flops_ = 0;  // of a step of this rank
-  WrittenBytes written_;    // by all ranks
+  double model_flops_ = 0;          // of a step of this rank
+  std::uint64_t nvme_written_ = 0;  // by all ranks
   // That a step of "train" and one of "train_save" write.
   std::uint64_t step_writes_ = 0, saving_step_writes_ = 0;
 };
