@@ -131,13 +131,18 @@ NcclStatus FakeNccl::comm_destroy(NcclCommHandle comm) {
   return NcclStatus::success;
 }
 
-// As on one host: none is rid of what others may still write to.
+// As on one host: none is rid of what others may still write to. What was under way may reach its
+// stream until the end.
 NcclStatus FakeNccl::comm_abort(NcclCommHandle comm) {
   Lock lock(mutex_);
   const CommPointer own = find(comm, "abort");
   if (own == nullptr) return invalid_argument;
   own->is_aborted = true;
-  own->pending = nullptr;
+  if (const Launch launch = std::exchange(own->pending, nullptr)) {
+    lock.unlock();
+    launch();
+    lock.lock();
+  }
   give_back(own);
   if (!changed_.wait_for(lock, abort_max, [&] { return own->clique->num_live == 0; }))
     complaints_.add("rank " + std::to_string(own->rank) + " aborts, and another never does");

@@ -77,6 +77,7 @@ NcclLink::Given NcclLink::ask_state() {
 // Until NCCL has put the group on the stream, nothing else may follow it there; and until it has,
 // or is down and never will, the stream and the memory of the group must live, whatever has failed.
 void NcclLink::settle(const MetCall& call, Given given) {
+  const bool is_under_way = given.status == NcclStatus::in_progress;
   Patience patience;
   while (given.status == NcclStatus::in_progress) {
     patience.pause();
@@ -88,7 +89,14 @@ void NcclLink::settle(const MetCall& call, Given given) {
   }
   if (!is_error(given.status)) return;
   fail(nccl_failure(api_, given.status, given.call));
+  if (is_under_way) await_down();
   throw_failure(call);
+}
+
+// Its watcher takes a link down that has failed.
+void NcclLink::await_down() {
+  for (Patience patience;; patience.pause())
+    if (const std::lock_guard lock(calls_); is_down_) return;
 }
 
 void NcclLink::fail(const std::string& text) noexcept {

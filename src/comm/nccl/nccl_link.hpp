@@ -73,6 +73,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
     return {calls.status(), calls.last_call()};
   }
   void settle(const MetCall& call, Given given);
+  void await_down();
   Given ask_state();
   void await_open();
   void fail(const std::string& text) noexcept;
