@@ -12,6 +12,7 @@
 #include "strata/checkpoint/safetensors.hpp"
 #include "strata/core/error.hpp"
 #include "strata/data/token_shard.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -23,7 +24,7 @@ using testing::Outcome;
 using testing::place_ranks_randomly;
 using testing::train_on_ranks;
 
-const fs::path golden_folder = fs::path(STRATA_SOURCE_DIR) / "tests/golden";
+const fs::path golden_folder = source_dir() / "tests/golden";
 constexpr std::int64_t documents_per_step = 8;
 constexpr double loss_tolerance = 2e-6, norm_tolerance = 1e-5,
                  weights_tolerance = 2e-5;  // relative

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fault/cli/cli_fixture.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -58,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Pages, DocumentedPlanSearchFor70B,
                          });
 
 TEST_P(DocumentedPlanSearchFor70B, IsWhatIsSaid) {
-  const std::vector<Example> examples = examples_in(fs::path(STRATA_SOURCE_DIR) / GetParam());
+  const std::vector<Example> examples = examples_in(source_dir() / GetParam());
   ASSERT_FALSE(examples.empty());
   for (const Example& example : examples) {
     ASSERT_GT(example.lines.size(), 5u) << example.command;
@@ -67,7 +68,7 @@ TEST_P(DocumentedPlanSearchFor70B, IsWhatIsSaid) {
         Process(
             path("output"),
             {"/bin/sh", "-c", "cd \"$1\" || exit\nstrata() { \"$0\" \"$@\"; }\n" + example.command,
-             command({}).front(), STRATA_SOURCE_DIR})
+             command({}).front(), source_dir().string()})
             .wait();
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(missing_line(example, result.out), "") << "make it anew: " << example.command << '\n'

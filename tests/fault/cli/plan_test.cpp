@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fault/cli/cli_fixture.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -29,7 +30,7 @@ class CliPlan : public CliTest {
     return run(words);
   }
 
-  const std::string machine = STRATA_SOURCE_DIR "/configs/machines/1xRTX4090-128GB.yaml";
+  const std::string machine = source_dir().string() + "/configs/machines/1xRTX4090-128GB.yaml";
 };
 
 // The text between a mark and the end of its line.
@@ -195,7 +196,7 @@ class CliNearestFit : public CliPlan {
   std::vector<std::string> plan_there(const std::string& name,
                                       const std::vector<std::string>& more) const {
     std::vector<std::string> words{"plan", path("run.yaml"), "--machine",
-                                   STRATA_SOURCE_DIR "/configs/machines/" + name + ".yaml"};
+                                   source_dir().string() + "/configs/machines/" + name + ".yaml"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -236,8 +237,9 @@ TEST_F(CliNearestFit, IsToldToBeNoneWithWhatTheSmallestLacks) {
 TEST_F(CliPlan, TakesWeightsOfDrivesThatAreAsManyAsTheMachines) {
   const auto with_weights = [&](const std::string& weights) {
     return run({"plan", path("run.yaml"), "--machine",
-                STRATA_SOURCE_DIR "/configs/machines/8xH100-80-1TB.yaml", "offload.optimizer=nvme",
-                "offload.nvme_paths=[a, b]", "offload.nvme_weights=" + weights});
+                source_dir().string() + "/configs/machines/8xH100-80-1TB.yaml",
+                "offload.optimizer=nvme", "offload.nvme_paths=[a, b]",
+                "offload.nvme_weights=" + weights});
   };
   const ProcessResult alike = with_weights("[1, 1, 1, 1, 1, 1, 1, 1]");
   EXPECT_EQ(alike.exit_code, 0) << alike.err;

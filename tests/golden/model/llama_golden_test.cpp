@@ -9,14 +9,14 @@
 
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/checkpoint/safetensors.hpp"
+#include "support/source_dir.hpp"
 #include "unit/model/logit_recorder.hpp"
 #include "unit/model/tiny_llama.hpp"
 
 namespace strata::test {
 namespace {
 
-const std::filesystem::path goldens_folder =
-    std::filesystem::path(STRATA_SOURCE_DIR) / "tests/golden/model";
+const std::filesystem::path goldens_folder = source_dir() / "tests/golden/model";
 
 std::vector<float> read_tensor(const SafetensorsReader& file, const std::string& name) {
   const TensorEntry* entry = file.find(name);

@@ -7,13 +7,14 @@
 
 #include "strata/checkpoint/safetensors.hpp"
 #include "strata/core/error.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata::testing {
 
 class GoldenFile {
  public:
   explicit GoldenFile(const std::string& name)
-      : reader_(std::filesystem::path(STRATA_SOURCE_DIR) / "tests/golden/optim" / name) {}
+      : reader_(source_dir() / "tests/golden/optim" / name) {}
 
   std::vector<double> read(const std::string& name) const {
     const TensorEntry* entry = reader_.find(name);

@@ -10,6 +10,7 @@
 #include "strata/cli/machine_file.hpp"
 #include "strata/train/auto_plan.hpp"
 #include "strata/train/forecast.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::filesystem::path configs = std::filesystem::path(STRATA_SOURCE_DIR) / "configs";
+const std::filesystem::path configs = source_dir() / "configs";
 
 // "a=1 'b={gpu: 1}'" as a shell would cut it.
 std::vector<std::string> words_of(const std::string& line) {

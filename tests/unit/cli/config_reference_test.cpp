@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "strata/cli/config.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -79,7 +80,7 @@ TEST(FormatConfig, SaysWhereEachValueCameFrom) {
 }
 
 TEST(ConfigReference, IsWhatTheDocumentationSays) {
-  const std::string file = STRATA_SOURCE_DIR "/docs/config.md";
+  const std::string file = source_dir().string() + "/docs/config.md";
   if (std::getenv("STRATA_WRITE_DOCS") != nullptr)
     std::ofstream(file) << config_reference_markdown();
   std::ifstream stream(file);

@@ -9,6 +9,7 @@
 
 #include "strata/cli/machine_file.hpp"
 #include "strata/train/forecast.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -29,9 +30,7 @@ fs::path shape_of_3b() {
   return folder;
 }
 
-MachineProfile h200() {
-  return read_machine_file(fs::path(STRATA_SOURCE_DIR) / "configs/machines/1xH200.yaml");
-}
+MachineProfile h200() { return read_machine_file(source_dir() / "configs/machines/1xH200.yaml"); }
 
 // The optimizer's state on one tier, everything else on another.
 RunConfig config_with(Tier rest, Tier state) {

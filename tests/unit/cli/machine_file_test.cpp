@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "strata/core/error.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -274,8 +275,7 @@ TEST(MachineFile, SaysWhichFileIsMissing) {
 
 std::vector<std::filesystem::path> shipped_files() {
   std::vector<std::filesystem::path> files;
-  const std::filesystem::path folder =
-      std::filesystem::path(STRATA_SOURCE_DIR) / "configs/machines";
+  const std::filesystem::path folder = source_dir() / "configs/machines";
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     files.push_back(entry.path());
   std::ranges::sort(files);

@@ -9,6 +9,7 @@
 
 #include "strata/cli/machine_file.hpp"
 #include "strata/measure/machine_bench.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -17,8 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 MachineProfile shipped() {
-  return read_machine_file(std::filesystem::path(STRATA_SOURCE_DIR) /
-                           "configs/machines/8xH100-80-1TB.yaml");
+  return read_machine_file(source_dir() / "configs/machines/8xH100-80-1TB.yaml");
 }
 
 MachineProfile measured() {

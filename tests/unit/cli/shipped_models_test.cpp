@@ -10,11 +10,12 @@
 #include "strata/checkpoint/llama_tensors.hpp"
 #include "strata/model/model.hpp"
 #include "strata/train/planned_run.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(STRATA_SOURCE_DIR) / "configs/models";
+const std::filesystem::path folder = source_dir() / "configs/models";
 
 // Elements of the published weights.
 const std::map<std::string, std::int64_t> known_sizes{

@@ -13,6 +13,7 @@
 
 #include "strata/core/philox.hpp"
 #include "strata/data/token_shard.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 
@@ -42,7 +43,7 @@ inline std::filesystem::path temporary_path(const std::string& name) {
 }
 
 inline std::filesystem::path golden_path(const std::string& name) {
-  return std::filesystem::path(STRATA_SOURCE_DIR) / "tests/golden/data" / name;
+  return source_dir() / "tests/golden/data" / name;
 }
 
 inline std::string file_bytes(const std::filesystem::path& path) {

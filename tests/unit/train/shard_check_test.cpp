@@ -14,6 +14,7 @@
 #include "strata/data/detokenizer.hpp"
 #include "strata/data/token_shard.hpp"
 #include "strata/train/trainer.hpp"
+#include "support/source_dir.hpp"
 
 namespace strata {
 namespace {
@@ -25,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Shards that scripts/prepare.py made, and the tokenizer that it made some of them with.
-const fs::path prepared = fs::path(STRATA_SOURCE_DIR) / "tests/golden/data";
+const fs::path prepared = source_dir() / "tests/golden/data";
 
 class ShardCheck : public ::testing::Test {
  protected:

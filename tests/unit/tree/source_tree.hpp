@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-namespace strata {
+#include "support/source_dir.hpp"
 
-inline std::filesystem::path source_dir() { return STRATA_SOURCE_DIR; }
+namespace strata {
 
 inline std::string read_text(const std::filesystem::path& file) {
   std::ifstream stream(source_dir() / file, std::ios::binary);
