@@ -164,7 +164,7 @@ TEST(HfWeights, RefusesAListedFileThatIsAbsent) {
   write_two_shards(folder);
   std::filesystem::remove(folder / "two.safetensors");
   EXPECT_THAT(complaint(folder, two_tensors), HasSubstr("absent: two.safetensors"));
-  write_index(folder, {{"a", std::string(4000, 'x') + ".safetensors"}});
+  write_index(folder, {{"a", std::string(4000, 'x').append(".safetensors")}});
   EXPECT_THAT(complaint(folder, two_tensors), HasSubstr("absent"));
 }
 

@@ -141,7 +141,7 @@ TEST(GroupPeer, IsRefusedWhenItCouldNotBePrinted) {
                            "1 \x1b[31m", "99999999999 node", "1  node"}) {
     EXPECT_FALSE(parse_group_peer(1, body)) << body;
   }
-  EXPECT_FALSE(parse_group_peer(1, "1 " + std::string(256, 'a')));
+  EXPECT_FALSE(parse_group_peer(1, std::string("1 ").append(256, 'a')));
 }
 
 TEST(GroupPeer, OfThisProcessCanBeSaid) {
