@@ -1,16 +1,18 @@
 """Turns documents into tokens with a trained mask: by a Hugging Face tokenizer.json, or by bytes."""
 
 import json
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import xxhash
 
-from documents import ChatTemplate, SourceError
+from chat_template import ChatTemplate
+from input_files import SourceError
 from token_shard import TokenDocument
 
 BATCH = 512
+BATCH_CHARACTERS = 1 << 20
 BYTE_END = 256
 
 
@@ -22,26 +24,44 @@ def span_mask(begins, spans):
     return mask
 
 
-def batches(items, size):
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
+def batches(documents):
+    batch, characters = [], 0
+    for document in documents:
+        batch.append(document)
+        characters += len(document.text)
+        if len(batch) == BATCH or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
         yield batch
+
+
+def with_end(document, end):
+    """The document, its end-of-text token added where it is missing; that one is to be learnt."""
+    if len(document.tokens) and document.tokens[-1] == end:
+        return document
+    trained = None if document.trained is None else np.append(document.trained, True)
+    return TokenDocument(np.append(document.tokens, np.uint32(end)), trained, document.where)
 
 
 class ByteTokenizer:
     """The engine's built-in tokenizer: bytes are ids 0..255, 256 ends a document."""
 
     name, hash, vocab_size = "byte", 0, 257
-    bos, eos, chat = None, BYTE_END, None
+    bos, eos = None, BYTE_END
+
+    def __init__(self, chat_template):
+        template = chat_template and chat_template.read_text(encoding="utf-8")
+        self.chat = ChatTemplate(template, {}) if template else None
 
     def _tokenize(self, document):
         tokens = np.frombuffer(document.text.encode("utf-8") + b"\0", np.uint8).astype(np.uint32)
         tokens[-1] = BYTE_END
         if document.trained is None:
-            return TokenDocument(tokens)
-        widths = [len(character.encode("utf-8")) for character in document.text]
-        begins = np.repeat(np.arange(len(widths)), widths)
-        return TokenDocument(tokens, np.append(span_mask(begins, document.trained), True))
+            return TokenDocument(tokens, where=document.where)
+        begins = np.cumsum((tokens[:-1] & 0xC0) != 0x80) - 1  # Of each byte's character.
+        mask = np.append(span_mask(begins, document.trained), True)
+        return TokenDocument(tokens, mask, document.where)
 
     def tokenize(self, documents):
         return map(self._tokenize, documents)
@@ -51,7 +71,10 @@ class HuggingFaceTokenizer:
     def __init__(self, path, chat_template, eos_token, append_eos):
         from tokenizers import Tokenizer
 
-        self._tokenizer = Tokenizer.from_file(str(path))
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # The library raises nothing narrower.
+            raise SourceError(f"tokenizer {path} cannot be read: {error}") from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         config = self._config(path.parent)
@@ -70,7 +93,13 @@ class HuggingFaceTokenizer:
     @staticmethod
     def _config(folder):
         path = folder / "tokenizer_config.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        try:
+            config = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        except ValueError as error:
+            raise SourceError(f"{path}: not JSON: {error}") from error
+        if not isinstance(config, dict):
+            raise SourceError(f"{path} must hold a JSON object")
+        return config
 
     @staticmethod
     def _text(token):
@@ -94,9 +123,9 @@ class HuggingFaceTokenizer:
         return ChatTemplate(template, tokens)
 
     def _mask(self, encoding, spans):
-        begins = np.array([begin for begin, _ in encoding.offsets], dtype=np.int64)
-        mask = span_mask(begins, spans)
-        added = np.array([end == 0 for _, end in encoding.offsets], dtype=bool)
+        offsets = np.fromiter(chain.from_iterable(encoding.offsets), np.int64).reshape(-1, 2)
+        mask = span_mask(offsets[:, 0], spans)
+        added = offsets[:, 1] == 0
         mask[added] = False  # Put in by the tokenizer, not part of the text ...
         if len(mask) and added[-1]:
             mask[-1] = True  # ... but how a document ends is to be learnt.
@@ -105,27 +134,27 @@ class HuggingFaceTokenizer:
     def _document(self, document, encoding):
         tokens = np.array(encoding.ids, dtype=np.uint32)
         mask = None if document.trained is None else self._mask(encoding, document.trained)
-        if self._append_eos and (len(tokens) == 0 or tokens[-1] != self.eos):
-            tokens = np.append(tokens, np.uint32(self.eos))
-            mask = None if mask is None else np.append(mask, True)
-        return TokenDocument(tokens, mask)
+        tokenized = TokenDocument(tokens, mask, document.where)
+        return with_end(tokenized, self.eos) if self._append_eos else tokenized
+
+    def _encodings(self, batch, is_chat):
+        """(index, encoding) of the documents whose special tokens are, or are not, in the text."""
+        indices = [index for index, document in enumerate(batch) if document.is_chat == is_chat]
+        texts = [batch[index].text for index in indices]
+        return zip(indices, self._tokenizer.encode_batch(texts, add_special_tokens=not is_chat))
 
     def tokenize(self, documents):
-        for batch in batches(documents, BATCH):
-            for is_chat in (False, True):
-                texts = [document.text for document in batch if document.is_chat == is_chat]
-                encodings = iter(
-                    self._tokenizer.encode_batch(texts, add_special_tokens=not is_chat)
-                )
-                for document in batch:
-                    if document.is_chat == is_chat:
-                        document.encoding = next(encodings)
-            yield from (self._document(document, document.encoding) for document in batch)
+        for batch in batches(documents):
+            encodings = dict(self._encodings(batch, False)) | dict(self._encodings(batch, True))
+            for index, document in enumerate(batch):
+                yield self._document(document, encodings.pop(index))
 
 
 def open_tokenizer(name, chat_template, eos_token, append_eos):
     if name == "byte":
-        return ByteTokenizer()
+        if eos_token:
+            raise SourceError("--eos-token is not for bytes, whose end-of-text token is 256")
+        return ByteTokenizer(chat_template)
     path = Path(name)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():

@@ -1,163 +1,151 @@
-"""Reads documents from text and JSONL files, each with the parts of it that are trained."""
+"""Reads documents from text, JSON and Parquet files, each with the parts of it that are trained."""
 
-import json
-import re
 from dataclasses import dataclass
-from pathlib import Path
 
-BLANK = " \t\r\f\v"
+from input_files import (
+    BLANK,
+    JsonArray,
+    SourceError,
+    UnfitInput,
+    container,
+    decoded,
+    json_lines,
+    numbered_lines,
+    open_input,
+    parquet_rows,
+    too_large,
+)
+from record_formats import KINDS, kind_of, missing_fields
 
-
-class SourceError(Exception):
-    """An input file breaks its format's rules."""
+RECORD_BYTES_MAX = 16 << 20
 
 
 @dataclass
-class Document:
-    text: str
-    trained: list | None = None  # character spans [begin, end); None: all
-    is_chat: bool = False  # the template has written the special tokens already
+class ReadOptions:
+    format: str | None = None  # None: found from the first record
+    separator: str = "blank-line"
+    record_bytes_max: int = RECORD_BYTES_MAX
+    notice: object = print  # called with what was found
 
 
-def read_text(path):
-    data = Path(path).read_bytes()
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: byte {error.start} is not valid UTF-8") from error
+class TextDocuments:
+    """Documents of a text file: its paragraphs, or all of it."""
 
+    def __init__(self, path, stream, options, bad_records):
+        self._path, self._stream, self._bad_records = path, stream, bad_records
+        self._bytes_max = options.record_bytes_max
+        self._separator = options.separator
 
-def blank_line_documents(text):
-    """Documents are separated by one or more lines of nothing but white space."""
-    lines = []
-    for line in text.split("\n"):
-        if line.strip(BLANK):
-            lines.append(line)
-        elif lines:
-            yield Document("\n".join(lines))
-            lines = []
-    if lines:
-        yield Document("\n".join(lines))
-
-
-def text_documents(path, separator):
-    text = read_text(path)
-    if separator == "blank-line":
-        yield from blank_line_documents(text)
-    elif text:
-        yield Document(text)
-
-
-def text_field(record, key, where):
-    value = record.get(key)
-    if not isinstance(value, str):
-        raise SourceError(f"{where}: '{key}' must be a string")
-    return value
-
-
-def record_document(record, chat, where):
-    if not isinstance(record, dict):
-        raise SourceError(f"{where}: a line must be a JSON object")
-    if "messages" in record:
-        if chat is None:
-            raise SourceError(
-                f"{where}: 'messages' needs a chat template: none lies beside the tokenizer "
-                "(tokenizer_config.json or chat_template.jinja); give --chat-template"
-            )
-        return chat.document(record, where)
-    if "prompt" in record:
-        prompt, completion = text_field(record, "prompt", where), text_field(
-            record, "completion", where
-        )
-        return Document(prompt + completion, [(len(prompt), len(prompt) + len(completion))])
-    if "text" in record:
-        return Document(text_field(record, "text", where))
-    raise SourceError(
-        f"{where}: needs 'text', 'prompt' and 'completion', or 'messages'; has {sorted(record)}"
-    )
-
-
-def jsonl_documents(path, chat):
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip(BLANK):
-            continue
-        where = f"{path}:{number}"
+    def _document(self, number, data):
+        where = f"{self._path}:{number}"
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise SourceError(f"{where}: not JSON: {error}") from error
-        yield record_document(record, chat, where)
-
-
-class ChatTemplate:
-    """Renders conversations, and finds what the assistant says in them: that is what is trained."""
-
-    def __init__(self, template, special_tokens):
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-        )
-        environment.filters["tojson"] = lambda value, **options: json.dumps(
-            value, ensure_ascii=False, **options
-        )
-        environment.globals["raise_exception"] = self._refuse
-        self._template = environment.from_string(template)
-        self._special_tokens = special_tokens
-
-    @staticmethod
-    def _refuse(message):
-        raise SourceError(f"the chat template refuses: {message}")
-
-    def _render(self, record, messages, add_generation_prompt):
-        from jinja2 import TemplateError
-
-        try:
-            return self._template.render(
-                messages=messages,
-                tools=record.get("tools"),
-                documents=None,
-                add_generation_prompt=add_generation_prompt,
-                **self._special_tokens,
-            )
-        except (TemplateError, TypeError) as error:
-            raise SourceError(f"the chat template fails: {error}") from error
-
-    def _turn(self, record, index, text):
-        """The span of assistant message `index`: from where generation would begin to the end of its turn."""
-        messages = record["messages"]
-        before = self._render(record, messages[:index], add_generation_prompt=True)
-        after = self._render(record, messages[: index + 1], add_generation_prompt=False)
-        if not after.startswith(before) or not text.startswith(after):
-            raise SourceError(
-                f"the chat template renders message {index} differently as the conversation goes on, "
-                "so what the assistant said cannot be marked"
-            )
-        return len(before), len(re.sub(r"\s+$", "", after))
-
-    def document(self, record, where):
-        messages = record["messages"]
-        if not isinstance(messages, list) or not all(
-            isinstance(message, dict) for message in messages
-        ):
-            raise SourceError(
-                f"{where}: 'messages' must be a list of objects with 'role' and 'content'"
-            )
-        try:
-            text = self._render(record, messages, add_generation_prompt=False)
-            spans = [
-                self._turn(record, index, text)
-                for index, message in enumerate(messages)
-                if message.get("role") == "assistant"
-            ]
+            if data is None:
+                raise too_large(where, self._bytes_max)
+            yield KINDS["text"].document({"text": decoded(self._path, number, data)}, where)
         except SourceError as error:
-            raise SourceError(f"{where}: {error}") from error
-        return Document(text, spans, is_chat=True)
+            self._bad_records.refuse(error)
+
+    def _paragraph(self, lines, first, num_bytes):
+        data = None if num_bytes > self._bytes_max else b"\n".join(lines)
+        yield from self._document(first, data)
+
+    def _paragraphs(self):
+        """Documents are separated by one or more lines of nothing but white space."""
+        lines, first, num_bytes = [], None, -1
+        for number, line in numbered_lines(self._stream, self._bytes_max):
+            if line is not None and not line.strip(BLANK):
+                if first:
+                    yield from self._paragraph(lines, first, num_bytes)
+                lines, first, num_bytes = [], None, -1
+                continue
+            first = first or number
+            num_bytes += self._bytes_max + 1 if line is None else len(line) + 1
+            if num_bytes <= self._bytes_max:
+                lines.append(line)
+            else:
+                lines = []
+        if first:
+            yield from self._paragraph(lines, first, num_bytes)
+
+    def __iter__(self):
+        if self._separator == "blank-line":
+            yield from self._paragraphs()
+        elif data := self._stream.read(self._bytes_max + 1):
+            yield from self._document(1, data if len(data) <= self._bytes_max else None)
 
 
-def read_documents(paths, file_format, separator, chat):
-    for path in paths:
-        if file_format == "jsonl":
-            yield from jsonl_documents(path, chat)
+class RecordDocuments:
+    """Documents of records, which are all of one kind unless the format says that they need not be."""
+
+    def __init__(self, path, options, render, bad_records):
+        self._path, self._render, self._bad_records = path, render, bad_records
+        self._notice = options.notice
+        self._takes_any = options.format == "jsonl"
+        self._kind = options.format if options.format in KINDS else None
+
+    def _check_kind(self, kind, where):
+        if self._kind is None:
+            self._kind = kind
+            self._notice(f"{self._path} holds {KINDS[kind].title}")
+        if kind != self._kind:
+            raise UnfitInput(
+                f"{where}: is one of the {KINDS[kind].title}, where {KINDS[self._kind].title} should be; "
+                "split the file, or take each record by its own fields (--format jsonl)"
+            )
+
+    def _document(self, record, where):
+        if not isinstance(record, dict):
+            raise SourceError(f"{where}: a record must be a JSON object")
+        kind = kind_of(record) or self._kind
+        if kind is None:
+            raise SourceError(f"{where}: {missing_fields(record)}")
+        if not self._takes_any:
+            self._check_kind(kind, where)
+        return self._render(kind, record, where)
+
+    def read(self, records):
+        for where, record in records:
+            try:
+                document = self._document(record, where)
+            except UnfitInput:
+                raise
+            except SourceError as error:
+                self._bad_records.refuse(error)
+                continue
+            yield document
+
+
+def records_of(path, kind, options, reading, bad_records):
+    if kind == "parquet":
+        yield from parquet_rows(path, reading)
+        return
+    with open_input(path, reading) as stream:
+        if kind == "array":
+            yield from JsonArray(path, stream, options.record_bytes_max)
         else:
-            yield from text_documents(path, separator)
+            yield from json_lines(path, stream, options.record_bytes_max, bad_records)
+
+
+def file_documents(path, options, render, reading, bad_records):
+    kind = "text" if options.format == "text" else container(path)
+    if kind == "tokens":
+        raise SourceError(
+            f"{path} looks like tokens, not text; give --format nanogpt, megatron or text"
+        )
+    if kind == "text" and options.format not in (None, "text"):
+        kind = "lines"
+    if kind != "text":
+        records = records_of(path, kind, options, reading, bad_records)
+        yield from RecordDocuments(path, options, render, bad_records).read(records)
+        return
+    if options.format is None:
+        end = "blank lines" if options.separator == "blank-line" else "the end of the file"
+        options.notice(f"{path} holds text; a document ends at {end}")
+    with open_input(path, reading) as stream:
+        yield from TextDocuments(path, stream, options, bad_records)
+
+
+def read_documents(paths, options, render, reading, bad_records):
+    for path in paths:
+        yield from file_documents(path, options, render, reading, bad_records)
+        reading.finish(path)

@@ -1,32 +1,42 @@
 #!/usr/bin/env python3
-"""Makes token shards from text or JSONL files.
+"""Makes token shards from text, JSON or Parquet files.
 
 Writes DIR/train.tok and, with --split-fraction, DIR/heldout.tok. Documents of a text file are separated
-by blank lines, or one file is one document. A JSONL line holds 'text', or 'prompt' and 'completion' (the
-prompt is not trained), or 'messages' (rendered by the chat template; only what the assistant says is
-trained).
+by blank lines, or one file is one document. Records lie one a line (JSONL) or in one JSON array, or are the rows
+of a Parquet file; text and JSON may be packed by gzip. A record holds
+  text                               all of it trained
+  prompt, completion                 the prompt is not trained
+  messages                           rendered by the chat template; only what the assistant says is trained
+  instruction, input, output         Alpaca: the same, of the messages they make; also history and system
+  conversations                      ShareGPT: the same; also system
+What a file holds is found from its first record, or said with --format. Tokens that nanoGPT, llm.c or Megatron-LM
+wrote are taken over with --format nanogpt or megatron.
 Run it with the interpreter that scripts/python-env prints.
 """
 
 import argparse
-import json
-import struct
+import signal
 import sys
 from itertools import islice
 from pathlib import Path
 
 try:
-    import numpy as np
     import xxhash
 
-    from document_tokenizer import open_tokenizer
-    from documents import SourceError, read_documents
-    from token_shard import ShardInfo, write_token_shard
+    from corpus_report import CorpusReport, percent
+    from document_tokenizer import open_tokenizer, with_end
+    from documents import RECORD_BYTES_MAX, ReadOptions, read_documents
+    from input_files import BadRecords, Reading, SourceError
+    from progress import ProgressLine, scaled
+    from record_formats import Renderer
+    from shard_set import ShardSet, is_current
+    from token_files import megatron_pair, read_token_files
 except ImportError as error:
     sys.exit(f"prepare: {error}; run it with the interpreter that scripts/python-env prints")
 
-STATE_FILE = "prepare.json"
 LAYOUT = 1  # Raise when the same options give other bytes.
+TOKEN_FORMATS = ("nanogpt", "megatron")
+FORMATS = ("text", "jsonl", "completion", "messages", "alpaca", "sharegpt", *TOKEN_FORMATS)
 
 
 def parse_arguments():
@@ -38,7 +48,11 @@ def parse_arguments():
     )
     parser.add_argument("--input", required=True, nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
-    parser.add_argument("--format", choices=["text", "jsonl"], default="text")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="what the files hold; jsonl: records of any kind, each by its own fields (default: as the first record)",
+    )
     parser.add_argument(
         "--separator",
         choices=["blank-line", "file"],
@@ -62,7 +76,12 @@ def parse_arguments():
         "--eos-token", help="the end-of-text token (default: the one of tokenizer_config.json)"
     )
     parser.add_argument(
-        "--chat-template", type=Path, metavar="FILE", help="Jinja template for 'messages'"
+        "--chat-template", type=Path, metavar="FILE", help="Jinja template for conversations"
+    )
+    parser.add_argument(
+        "--prompt-template",
+        choices=["alpaca"],
+        help="write Alpaca records into the prompt that Alpaca was trained with, not the chat template",
     )
     parser.add_argument(
         "--max-documents", type=int, metavar="N", help="read only the first N documents"
@@ -74,6 +93,24 @@ def parse_arguments():
         metavar="TOKENS",
         help="row length that the report counts over-long documents against (default: 2048)",
     )
+    parser.add_argument(
+        "--skip-bad-records",
+        action="store_true",
+        help="leave out and count records that break a rule",
+    )
+    parser.add_argument(
+        "--max-record-bytes",
+        type=int,
+        default=RECORD_BYTES_MAX,
+        metavar="BYTES",
+        help=f"largest record or document that is read; memory grows with it (default: {RECORD_BYTES_MAX})",
+    )
+    parser.add_argument(
+        "--token-bytes",
+        type=int,
+        choices=[2, 4],
+        help="bytes of a token in a nanoGPT file (default: 2, or 4 where the vocabulary needs it)",
+    )
     return parser.parse_args()
 
 
@@ -82,6 +119,14 @@ def check_arguments(arguments):
         raise SourceError(f"--split-fraction must lie in [0, 1), not {arguments.split_fraction}")
     if not 0 <= arguments.seed < 2**64:
         raise SourceError("--seed must fit 64 bits and not be negative")
+    for name in ("cutoff_len", "max_record_bytes", "max_documents"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise SourceError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+    if arguments.token_bytes and arguments.format != "nanogpt":
+        raise SourceError("--token-bytes is for --format nanogpt")
+    if arguments.skip_bad_records and arguments.format in TOKEN_FORMATS:
+        raise SourceError(f"--skip-bad-records is not for --format {arguments.format}")
     for path in arguments.input:
         if not path.is_file():
             raise SourceError(f"input {path} does not exist")
@@ -89,77 +134,29 @@ def check_arguments(arguments):
         raise SourceError(f"chat template {arguments.chat_template} does not exist")
 
 
-def hash_files(paths):
+def take_pairs_once(arguments):
+    """Of Megatron's pairs either file may be given, or both."""
+    if arguments.format == "megatron":
+        arguments.input = list(dict.fromkeys(megatron_pair(path)[0] for path in arguments.input))
+
+
+def all_files(arguments):
+    if arguments.format != "megatron":
+        return arguments.input
+    return [part for path in arguments.input for part in megatron_pair(path)]
+
+
+def hash_files(paths, progress):
     state = xxhash.xxh3_64()
+    reading = Reading(paths)
     for path in paths:
         with open(path, "rb") as file:
+            reading.follow(file.tell)
             while chunk := file.read(1 << 20):
                 state.update(chunk)
+                progress.draw(lambda _: f"hashing the input, {reading.share():.0%}")
+        reading.finish(path)
     return state.intdigest()
-
-
-def split_documents(documents, fraction, seed):
-    """(train, heldout): the documents whose hashed index is smallest are held out, so the choice needs no state."""
-    if fraction == 0:
-        return documents, []
-    if len(documents) < 2:
-        raise SourceError("--split-fraction needs at least two documents")
-    count = min(max(int(len(documents) * fraction + 0.5), 1), len(documents) - 1)
-    keys = [
-        xxhash.xxh3_64_intdigest(struct.pack("<QQ", seed, index)) for index in range(len(documents))
-    ]
-    held = set(sorted(range(len(documents)), key=lambda index: (keys[index], index))[:count])
-    return (
-        [document for index, document in enumerate(documents) if index not in held],
-        [documents[index] for index in sorted(held)],
-    )
-
-
-def trained_targets(document):
-    """A document's first token is nobody's target."""
-    return (
-        len(document.tokens) - 1
-        if document.trained is None
-        else int(np.count_nonzero(document.trained[1:]))
-    )
-
-
-def warnings(documents, tokenizer, cutoff_len):
-    untrained = sum(trained_targets(document) == 0 for document in documents)
-    if untrained:
-        yield f"{untrained} documents have no trained token"
-    lengths = np.array([len(document.tokens) for document in documents])
-    cut = int(np.maximum(lengths - cutoff_len, 0).sum())
-    if cut:
-        yield (
-            f"{int((lengths > cutoff_len).sum())} documents are longer than {cutoff_len} tokens: a packed or separate "
-            f"layout would cut off {cut} tokens ({100 * cut / lengths.sum():.1f}%), windows none"
-        )
-    if tokenizer.bos is not None:
-        double = sum(
-            len(document.tokens) > 1 and (document.tokens[:2] == tokenizer.bos).all()
-            for document in documents
-        )
-        if double:
-            yield f"{double} documents begin with two begin-of-text tokens"
-    unended = sum(document.tokens[-1] != tokenizer.eos for document in documents)
-    if tokenizer.eos is None:
-        yield "the end-of-text token is not known, so documents without one are not counted (--eos-token)"
-    elif unended:
-        yield f"{unended} documents do not end with the end-of-text token (--append-eos adds it)"
-
-
-def report(documents, splits, tokenizer, arguments, empty):
-    for name, part in splits.items():
-        tokens = sum(len(document.tokens) for document in part)
-        targets = sum(trained_targets(document) for document in part)
-        print(
-            f"prepare: {arguments.output / name}.tok: {len(part)} documents, {tokens} tokens, {targets} trained"
-        )
-    if empty:
-        print(f"prepare: warning: {empty} empty documents left out")
-    for line in warnings(documents, tokenizer, arguments.cutoff_len):
-        print(f"prepare: warning: {line}")
 
 
 def fingerprint(arguments, tokenizer, source_hash):
@@ -173,6 +170,10 @@ def fingerprint(arguments, tokenizer, source_hash):
             "append_eos",
             "eos_token",
             "max_documents",
+            "prompt_template",
+            "skip_bad_records",
+            "max_record_bytes",
+            "token_bytes",
         )
     }
     template = (
@@ -188,58 +189,100 @@ def fingerprint(arguments, tokenizer, source_hash):
     }
 
 
-def is_current(arguments, wanted):
-    state = arguments.output / STATE_FILE
-    names = ["train", "heldout"] if arguments.split_fraction else ["train"]
-    if not state.is_file() or not all(
-        (arguments.output / f"{name}.tok").is_file() for name in names
-    ):
-        return False
-    try:
-        return json.loads(state.read_text(encoding="utf-8")) == wanted
-    except json.JSONDecodeError:
-        return False
+def say(line):
+    print(f"prepare: {line}", flush=True)
 
 
-def write_splits(arguments, tokenizer, source_hash, splits):
-    (arguments.output / "heldout.tok").unlink(
-        missing_ok=True
-    )  # One of another split would mislead.
-    for name, part in splits.items():
-        info = ShardInfo(tokenizer.vocab_size, tokenizer.name, name, tokenizer.hash, source_hash)
-        write_token_shard(arguments.output / f"{name}.tok", info, part)
+def tokenized_documents(arguments, tokenizer, reading, bad_records, notice):
+    """All documents as tokens, read and tokenized as they are asked for."""
+    if arguments.format in TOKEN_FORMATS:
+        documents = read_token_files(arguments.input, arguments, tokenizer, reading)
+        if arguments.append_eos:
+            documents = (with_end(document, tokenizer.eos) for document in documents)
+        return islice(documents, arguments.max_documents)
+    options = ReadOptions(arguments.format, arguments.separator, arguments.max_record_bytes, notice)
+    render = Renderer(tokenizer.chat, arguments.prompt_template)
+    documents = read_documents(arguments.input, options, render, reading, bad_records)
+    return tokenizer.tokenize(islice(documents, arguments.max_documents))
 
 
-def prepare(arguments):
+def progress_text(report, reading, seconds):
+    rate = scaled(report.num_tokens / seconds)
+    return (
+        f"{reading.share():.0%} of the input, {scaled(report.num_documents)} documents, "
+        f"{scaled(report.num_tokens)} tokens, {rate} tokens/s"
+    )
+
+
+def write_shards(arguments, tokenizer, shards, progress):
+    """Fills the shards, and returns the report and the records that were left out."""
+    reading = Reading(arguments.input)
+    bad_records = BadRecords(arguments.skip_bad_records)
+    report = CorpusReport(tokenizer, arguments.cutoff_len)
+
+    def notice(line):
+        progress.clear()
+        say(line)
+
+    for document in tokenized_documents(arguments, tokenizer, reading, bad_records, notice):
+        if report.count(document):
+            shards.add(document)
+        progress.draw(lambda seconds: progress_text(report, reading, seconds))
+    if not report.num_documents:
+        bad = "".join(f"; a bad record: {line}" for line in bad_records.shown)
+        raise SourceError(f"the input holds no document{bad}")
+    return report, bad_records
+
+
+def tell(report, bad_records, writers):
+    for writer in writers.values():
+        say(
+            f"{writer.path}: {writer.num_documents} documents, {writer.num_tokens} tokens, "
+            f"{writer.trained_targets} trained ({percent(writer.trained_targets, writer.num_tokens)})"
+        )
+    for line in report.summary():
+        say(line)
+    if bad_records.count:
+        say(f"warning: {bad_records.count} bad records left out, the first:")
+        for line in bad_records.shown:
+            say(f"  {line}")
+    for line in report.warnings():
+        say(f"warning: {line}")
+
+
+def prepare(arguments, progress):
     check_arguments(arguments)
+    take_pairs_once(arguments)
     tokenizer = open_tokenizer(
         arguments.tokenizer, arguments.chat_template, arguments.eos_token, arguments.append_eos
     )
-    source_hash = hash_files(arguments.input)
+    source_hash = hash_files(all_files(arguments), progress)
     wanted = fingerprint(arguments, tokenizer, source_hash)
-    if is_current(arguments, wanted):
-        print(f"prepare: {arguments.output} is up to date")
+    splits = ["train", "heldout"] if arguments.split_fraction else ["train"]
+    if is_current(arguments.output, splits, wanted):
+        progress.clear()
+        say(f"{arguments.output} is up to date")
         return
-    sources = read_documents(arguments.input, arguments.format, arguments.separator, tokenizer.chat)
-    tokenized = list(tokenizer.tokenize(islice(sources, arguments.max_documents)))
-    documents = [document for document in tokenized if len(document.tokens)]
-    if not documents:
-        raise SourceError("the input holds no document")
-    train, heldout = split_documents(documents, arguments.split_fraction, arguments.seed)
-    splits = {"train": train, "heldout": heldout} if heldout else {"train": train}
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    (arguments.output / STATE_FILE).unlink(missing_ok=True)
-    write_splits(arguments, tokenizer, source_hash, splits)
-    (arguments.output / STATE_FILE).write_text(
-        json.dumps(wanted, indent=2) + "\n", encoding="utf-8"
-    )
-    report(documents, splits, tokenizer, arguments, len(tokenized) - len(documents))
+    with ShardSet(
+        arguments.output, tokenizer, source_hash, arguments.split_fraction, arguments.seed
+    ) as shards:
+        report, bad_records = write_shards(arguments, tokenizer, shards, progress)
+        shards.finish(wanted)
+        progress.clear()
+        tell(report, bad_records, shards.writers)
 
 
 def main():
+    arguments = parse_arguments()
+    progress = ProgressLine()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("prepare: stopped"))
     try:
-        prepare(parse_arguments())
+        prepare(arguments, progress)
+    except KeyboardInterrupt:
+        progress.clear()
+        sys.exit("prepare: stopped")
     except (SourceError, ValueError, OSError) as error:
+        progress.clear()
         sys.exit(f"prepare: {error}")
 
 
