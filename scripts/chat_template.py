@@ -45,9 +45,19 @@ class ChatTemplate:
         except Exception as error:  # A template is a program from outside.
             raise SourceError(f"the chat template fails: {error}") from error
 
+    def _before(self, messages, tools):
+        try:
+            return self._render(messages, tools, add_generation_prompt=True)
+        except SourceError as error:
+            if messages:
+                raise
+            raise SourceError(
+                f"the assistant speaks first, and {error} with nothing before it; leave that turn out"
+            ) from error
+
     def _turn(self, messages, tools, index, text):
         """The span of assistant message `index`: from where generation would begin to the end of its turn."""
-        before = self._render(messages[:index], tools, add_generation_prompt=True)
+        before = self._before(messages[:index], tools)
         after = self._render(messages[: index + 1], tools, add_generation_prompt=False)
         if not after.startswith(before) or not text.startswith(after):
             raise SourceError(

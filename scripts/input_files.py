@@ -244,15 +244,19 @@ class JsonArray:
         self._advance(end)
         return where, value
 
-    def __iter__(self):
+    def _values(self):
         self._expect("[")
         if self._next_character() == "]":
+            self._expect("]")
             return
         while True:
             self._next_character()
             yield self._value()
             if self._expect(",]") == "]":
-                break
+                return
+
+    def __iter__(self):
+        yield from self._values()
         if self._next_character():
             self._fail("something follows the JSON array")
 

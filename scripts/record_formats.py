@@ -14,6 +14,7 @@ ALPACA_ALONE = (
     f"{ALPACA_TASK}. Write a response that appropriately completes the request.\n\n"
     "### Instruction:\n{instruction}\n\n### Response:\n"
 )
+FIELDS_SHOWN = 8
 SHAREGPT_ROLES = {
     "human": "user",
     "user": "user",
@@ -169,7 +170,7 @@ def kind_of(record):
 def missing_fields(record):
     return (
         "needs 'text', 'prompt' and 'completion', 'messages', 'instruction' and 'output', or 'conversations'; "
-        f"has {sorted(record)}"
+        f"has {', '.join(map(repr, sorted(record)[:FIELDS_SHOWN])) or 'no field'}"
     )
 
 

@@ -87,6 +87,8 @@ class ShardSet:
             raise SourceError(
                 f"another prepare.py writes to {self._folder}; give --output another folder, or wait"
             ) from None
+        except OSError:
+            pass  # Some network file systems do not lock folders.
         return lock
 
     def __enter__(self):

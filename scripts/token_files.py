@@ -95,10 +95,14 @@ class NanoGptFile:
 
     def _check_length(self, length, begin):
         if length > self._tokens_max:
+            end = (
+                "no end-of-text token is known"
+                if self._end is None
+                else f"{self._end} ends documents"
+            )
             raise SourceError(
-                f"{self._path}: the document at token {begin} has more than {self._tokens_max} tokens: is it "
-                f"end-of-text token {self._end} that ends documents (--eos-token)? "
-                "--max-record-bytes allows larger ones"
+                f"{self._path}: the document at token {begin} has more than {self._tokens_max} tokens, and {end}; "
+                "is that right (--eos-token)? --max-record-bytes allows larger ones"
             )
 
 

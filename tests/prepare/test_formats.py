@@ -2,10 +2,15 @@
 
 import gzip
 import importlib.util
+import io
 import json
 import unittest
+from unittest import mock
 
-from prepared import GOLDEN, PrepareTest
+from prepared import GOLDEN, PrepareTest  # First: it says where the scripts are.
+
+import input_files
+from input_files import JsonArray
 
 ALPACA = {"instruction": "Add.", "input": "2+2", "output": "4"}
 SHAREGPT = {
@@ -88,6 +93,17 @@ class Formats(PrepareTest):
         refusal = self.refusal_of_chat({"conversations": turns, "system": "Be brief."})
         self.assertIn("leave one out", refusal)
 
+    def test_an_assistant_that_speaks_first_is_refused_where_the_template_needs_someone_before(
+        self,
+    ):
+        template = self.write("template.jinja", "{{ messages[0].content }}" + TEMPLATE)
+        turns = [{"from": "gpt", "value": "Hi"}, {"from": "human", "value": "Ho"}]
+        path = self.write_lines("data.jsonl", [{"conversations": turns}])
+        refusal = self.refusal(path, "--chat-template", template)
+        self.assertIn("data.jsonl:1: the assistant speaks first", refusal)
+        self.prepare_chat([{"conversations": turns}])
+        self.assertEqual(self.shard().trained_texts(), ["Hi;|"])
+
     def test_conversations_without_a_chat_template_are_refused_with_what_to_give(self):
         path = self.write_lines("data.jsonl", [ALPACA])
         self.assertIn("--chat-template, or --prompt-template alpaca", self.refusal(path))
@@ -111,6 +127,21 @@ class Formats(PrepareTest):
             [len(tokens) - 1 for tokens in self.shard().documents()],
             [len(text.encode("utf-8")) for text in texts],
         )
+
+    def test_an_array_is_the_same_in_pieces_of_any_size(self):
+        records = [
+            {"text": 'é🎉 \\ " ] } {'},
+            {"a": [{}, [], -1.5e-300, 10**30, True, None], "": {"b": "\n\u2028"}},
+            "text",
+            [],
+        ]
+        for is_ascii in (True, False):
+            data = json.dumps(records, ensure_ascii=is_ascii, indent=1).encode()
+            for size in (1, 2, 3, 7, 20):
+                with mock.patch.object(input_files, "CHUNK", size):
+                    read = list(JsonArray("a.json", io.BytesIO(data), 1000))
+                self.assertEqual([record for _, record in read], records)
+                self.assertEqual(read[1][0], "a.json:5")
 
     def test_packed_files_are_read_like_others(self):
         for name, data in (

@@ -76,6 +76,7 @@ class HostileInput(PrepareTest):
                 "a.json:3: not JSON: Expecting property name",
             ),
             ('[{"text": "a"}]\nmore', "a.json:2: something follows the JSON array"),
+            ("[]\n]", "a.json:2: something follows the JSON array"),
             (b'[{"text": "a"},\n\n{"text": "\xff"}]', "a.json:3: not valid UTF-8"),
             (
                 '[{"text": "a"}, {"text": "' + "x" * 3_000_000,

@@ -78,7 +78,7 @@ class TokenFiles(PrepareTest):
         path = self.write_nanogpt([1, END, 3, 4, 5, 6])
         refusal = self.nanogpt_refusal(path, "--max-record-bytes", 6)
         self.assertIn(
-            "the document at token 2 has more than 3 tokens: is it end-of-text token 256", refusal
+            "the document at token 2 has more than 3 tokens, and 256 ends documents", refusal
         )
 
     def test_a_tokenizer_names_the_end_of_text_token(self):
