@@ -122,11 +122,11 @@ HfConfig config_of(const JsonFields& root) {
   const ModelFamily& family = read_family(root);
   config.architecture = family.architecture;
   refuse_unsupported(root);
-  refuse_windows(root, family);
   read_sizes(root, config);
   config.rms_norm_eps = root.positive("rms_norm_eps").value_or(1e-6);
   config.tie_word_embeddings = root.boolean("tie_word_embeddings").value_or(false);
   read_biases(root, family, config);
+  read_window(root, family, config);
   config.initializer_range = root.positive("initializer_range").value_or(0.02);
   config.dtype = read_dtype(root);
   config.bos_token_ids = read_token_ids(root, "bos_token_id");

@@ -27,6 +27,8 @@ std::string config_summary(const HfConfig& config) {
                         config.rope_low_freq_factor, config.rope_high_freq_factor,
                         config.rope_original_max_positions);
   }
+  const std::string window =
+      config.sliding_window > 0 ? fmt::format(" (window {})", config.sliding_window) : "";
   const std::int64_t parameters = num_parameters(config);
   return fmt::format(
       "class       {}\n"
@@ -34,12 +36,12 @@ std::string config_summary(const HfConfig& config) {
       "layers      {}, hidden {}, ffn {}\n"
       "heads       {} query, {} key-value, head_dim {}\n"
       "vocabulary  {}, {} head\n"
-      "positions   {}, rope {}\n"
+      "positions   {}{}, rope {}\n"
       "dtype       {}\n",
       config.architecture, parameters, static_cast<double>(parameters) * 1e-9,
       config.num_hidden_layers, config.hidden_size, config.intermediate_size,
       config.num_attention_heads, config.num_key_value_heads, config.head_dim, config.vocab_size,
-      config.tie_word_embeddings ? "tied" : "untied", config.max_position_embeddings, rope,
+      config.tie_word_embeddings ? "tied" : "untied", config.max_position_embeddings, window, rope,
       config.dtype.empty() ? std::string("not stated") : quote_name(config.dtype));
 }
 

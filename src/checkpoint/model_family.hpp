@@ -12,11 +12,11 @@ namespace strata {
 // Which attention projections have biases.
 enum class AttentionBiases : std::uint8_t { as_stated, query_key_value, none };
 
-// How 'sliding_window' is meant, which no class here may make use of.
+// When 'sliding_window' is in force.
 enum class WindowRule : std::uint8_t {
   unless_switched_off,  // by use_sliding_window
   if_switched_on,
-  always,  // and there is a window when the key is absent
+  always,
 };
 
 struct ModelFamily {
@@ -29,7 +29,7 @@ struct ModelFamily {
 const ModelFamily& read_family(const JsonFields& root);
 
 // Throw ConfigError for what the class would compute and Strata would not.
-void refuse_windows(const JsonFields& root, const ModelFamily& family);
+void read_window(const JsonFields& root, const ModelFamily& family, HfConfig& config);
 void read_biases(const JsonFields& root, const ModelFamily& family, HfConfig& config);
 
 }  // namespace strata

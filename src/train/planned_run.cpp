@@ -153,12 +153,21 @@ void check_verified(const Program& program, const Plan& plan) {
   throw Error(text);
 }
 
-// Over the run's kernels.
-void make_model(const RunConfig& config, PlannedRun& run) {
-  const HfConfig hf = read_hf_config(config.model_name_or_path);
+void check_sequence_length(const RunConfig& config, const HfConfig& hf) {
   if (config.cutoff_len > hf.max_position_embeddings)
     throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
                                   config.cutoff_len, hf.max_position_embeddings));
+  if (hf.sliding_window == 0 || config.cutoff_len <= hf.sliding_window) return;
+  throw ConfigError(fmt::format(
+      "cutoff_len is {}, but the model has sliding_window {}: longer sequences need attention over "
+      "a window, which is not supported. Set cutoff_len: {} or less",
+      config.cutoff_len, hf.sliding_window, hf.sliding_window));
+}
+
+// Over the run's kernels.
+void make_model(const RunConfig& config, PlannedRun& run) {
+  const HfConfig hf = read_hf_config(config.model_name_or_path);
+  check_sequence_length(config, hf);
   check_kept_layers(config, hf);
   const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
                            config.cutoff_len * config.per_device_train_batch_size, 0,

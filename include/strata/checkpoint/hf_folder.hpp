@@ -24,6 +24,9 @@ struct HfConfig {
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0;
   std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0,
                max_position_embeddings = 0;
+  // A token attends to the last so many, itself included; 0: to all. Strata computes no windows:
+  // longer sequences must be refused.
+  std::int64_t sliding_window = 0;
   double rms_norm_eps = 1e-5;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   bool attention_output_bias = true;  // attention_bias includes o_proj; Qwen2's does not

@@ -1,5 +1,5 @@
-// Against transformers' LlamaForCausalLM and Qwen2ForCausalLM in fp32: logits, token losses, loss
-// and every parameter's gradient (make_goldens.py).
+// Against transformers' models in fp32: logits, token losses, loss and every parameter's gradient
+// (make_goldens.py).
 
 #include <gtest/gtest.h>
 
@@ -148,7 +148,7 @@ TEST_P(LlamaGolden, StaysNearTransformersF32InBf16) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, LlamaGolden,
                          testing::Combine(testing::Values("tied", "untied_packed", "bias_llama3",
-                                                          "qwen2"),
+                                                          "qwen2", "mistral_window"),
                                           testing::Values("ref", "cpu")),
                          [](const auto& param) {
                            return std::string(std::get<0>(param.param)) + "_" +

@@ -123,19 +123,34 @@ TEST(HfConfig, ReadsMistralWithoutAWindow) {
   EXPECT_FALSE(config.attention_bias || config.mlp_bias);
 }
 
-TEST(HfConfig, RefusesWindowsAsEachClassMeansThem) {
-  const auto refusal = [](const char* name, const json& changes) {
-    return complaint<ConfigError>(of_class(name, changes));
+TEST(HfConfig, ReadsWindowsAsEachClassMeansThem) {
+  const auto window = [](const char* name, const json& changes) {
+    return parse(of_class(name, changes)).sliding_window;
   };
-  EXPECT_THAT(refusal("MistralForCausalLM", json::object()), HasSubstr("null says"));
-  EXPECT_THAT(
-      refusal("MistralForCausalLM", {{"sliding_window", 4096}, {"use_sliding_window", false}}),
-      HasSubstr("sliding_window"));
-  EXPECT_THAT(refusal("Qwen2ForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", true}}),
-              HasSubstr("sliding_window"));
-  EXPECT_THAT(
-      refusal("Qwen2ForCausalLM", {{"layer_types", {"full_attention", "sliding_attention"}}}),
-      HasSubstr("layer_types"));
+  EXPECT_EQ(window("MistralForCausalLM", {{"sliding_window", 9}}), 9);
+  EXPECT_EQ(window("MistralForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", false}}),
+            9);
+  EXPECT_EQ(window("MistralForCausalLM", json::object()), 4096) << "as transformers has it";
+  EXPECT_EQ(window("MistralForCausalLM", {{"sliding_window", nullptr}}), 0);
+  EXPECT_EQ(window("Qwen2ForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", true}}), 9);
+  EXPECT_EQ(window("Qwen2ForCausalLM", {{"use_sliding_window", true}}), 4096);
+  EXPECT_EQ(window("Qwen2ForCausalLM", {{"sliding_window", 9}}), 0) << "not switched on";
+  EXPECT_EQ(window("LlamaForCausalLM", {{"sliding_window", 9}}), 9);
+  EXPECT_EQ(window("LlamaForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", false}}), 0);
+  EXPECT_EQ(window("LlamaForCausalLM", json::object()), 0);
+  EXPECT_THAT(complaint<ConfigError>({{"sliding_window", 0}}), HasSubstr("sliding_window"));
+}
+
+TEST(HfConfig, TakesAWindowOfSomeLayersForOneOfAll) {
+  json config = of_class("Qwen2ForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", true}});
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  EXPECT_EQ(parse(config).sliding_window, 9);
+  config["use_sliding_window"] = false;
+  EXPECT_THAT(complaint<ConfigError>(config), HasSubstr("layer_types"));
+  config["layer_types"] = {"full_attention", "full_attention"};
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["layer_types"] = {"full_attention", "linear_attention"};
+  EXPECT_THAT(complaint<ConfigError>(config), HasSubstr("layer_types"));
 }
 
 TEST(HfConfig, RefusesBiasesThatTheClassDoesNotHave) {
@@ -169,8 +184,6 @@ TEST(HfConfig, RefusesWhatWouldBeIgnored) {
   EXPECT_THAT(complaint<ConfigError>({{"text_config", json::object()}}), HasSubstr("multimodal"));
   EXPECT_THAT(complaint<ConfigError>({{"quantization_config", {{"bits", 4}}}}),
               HasSubstr("quantiz"));
-  EXPECT_THAT(complaint<ConfigError>({{"sliding_window", 4096}}), HasSubstr("sliding_window"));
-  EXPECT_NO_THROW(parse({{"sliding_window", nullptr}}));
 }
 
 TEST(HfConfig, RefusesSizesOutOfRangeAndContradictions) {
