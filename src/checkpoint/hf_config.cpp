@@ -53,6 +53,7 @@ void read_heads(const JsonFields& root, HfConfig& config) {
                             config.num_attention_heads, config.num_key_value_heads));
   }
   const auto head_dim = root.integer("head_dim", 2, size_max);
+  if (!head_dim && config.query_key_norm) root.refuse("'head_dim' is not given");
   if (!head_dim && config.hidden_size % config.num_attention_heads != 0) {
     root.refuse(fmt::format(
         "hidden_size {} is no multiple of num_attention_heads {}, and there is no head_dim",
@@ -121,6 +122,7 @@ HfConfig config_of(const JsonFields& root) {
   refuse_multimodal(root);
   const ModelFamily& family = read_family(root);
   config.architecture = family.architecture;
+  config.query_key_norm = family.head_norms == HeadNorms::query_key;
   refuse_unsupported(root);
   read_sizes(root, config);
   config.rms_norm_eps = root.positive("rms_norm_eps").value_or(1e-6);

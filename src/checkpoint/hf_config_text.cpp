@@ -33,8 +33,9 @@ json rope_scaling(const HfConfig& config) {
 }  // namespace
 
 std::string hf_config_text(const HfConfig& config, DType dtype) {
-  const json document = {{"architectures", {"LlamaForCausalLM"}},
-                         {"model_type", "llama"},
+  const bool is_qwen3 = config.query_key_norm;
+  const json document = {{"architectures", {is_qwen3 ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+                         {"model_type", is_qwen3 ? "qwen3" : "llama"},
                          {"vocab_size", config.vocab_size},
                          {"hidden_size", config.hidden_size},
                          {"intermediate_size", config.intermediate_size},

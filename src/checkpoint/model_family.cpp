@@ -13,17 +13,23 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<ModelFamily, 3> families{
-    {{"LlamaForCausalLM", "llama", AttentionBiases::as_stated, WindowRule::unless_switched_off},
-     {"Qwen2ForCausalLM", "qwen2", AttentionBiases::query_key_value, WindowRule::if_switched_on},
-     {"MistralForCausalLM", "mistral", AttentionBiases::none, WindowRule::always}}};
+constexpr std::array<ModelFamily, 4> families{
+    {{"LlamaForCausalLM", "llama", ProjectionBiases::as_stated, WindowRule::unless_switched_off,
+      HeadNorms::none},
+     {"Qwen2ForCausalLM", "qwen2", ProjectionBiases::query_key_value, WindowRule::if_switched_on,
+      HeadNorms::none},
+     {"Qwen3ForCausalLM", "qwen3", ProjectionBiases::attention_as_stated,
+      WindowRule::if_switched_on, HeadNorms::query_key},
+     {"MistralForCausalLM", "mistral", ProjectionBiases::none, WindowRule::always,
+      HeadNorms::none}}};
 
 // Those that people ask for, and why it is not just another name.
 struct KnownArchitecture {
   std::string_view name, difference;
 };
-constexpr std::array<KnownArchitecture, 1> known_architectures{
-    {{"Qwen3ForCausalLM", " (it normalises each head's q and k)"}}};
+constexpr std::array<KnownArchitecture, 2> known_architectures{
+    {{"MixtralForCausalLM", " (its layers are mixtures of experts)"},
+     {"Qwen3MoeForCausalLM", " (its layers are mixtures of experts)"}}};
 
 std::string_view difference_of(std::string_view architecture) {
   const auto* found =
@@ -129,15 +135,15 @@ void read_window(const JsonFields& root, const ModelFamily& family, HfConfig& co
 void read_biases(const JsonFields& root, const ModelFamily& family, HfConfig& config) {
   const bool attention = root.boolean("attention_bias").value_or(false);
   const bool mlp = root.boolean("mlp_bias").value_or(false);
-  const bool is_stated = family.biases == AttentionBiases::as_stated;
-  if (mlp && !is_stated)
+  const ProjectionBiases rule = family.biases;
+  if (mlp && rule != ProjectionBiases::as_stated)
     root.refuse(
         fmt::format("{} has no biases in its mlp, but 'mlp_bias' is true", family.architecture));
-  if (attention && family.biases == AttentionBiases::none)
+  if (attention && rule == ProjectionBiases::none)
     root.refuse(fmt::format("{} has no biases in its attention, but 'attention_bias' is true",
                             family.architecture));
-  config.attention_bias = attention || family.biases == AttentionBiases::query_key_value;
-  config.attention_output_bias = family.biases != AttentionBiases::query_key_value;
+  config.attention_bias = attention || rule == ProjectionBiases::query_key_value;
+  config.attention_output_bias = rule != ProjectionBiases::query_key_value;
   config.mlp_bias = mlp;
 }
 

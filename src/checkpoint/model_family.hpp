@@ -9,8 +9,13 @@
 
 namespace strata {
 
-// Which attention projections have biases.
-enum class AttentionBiases : std::uint8_t { as_stated, query_key_value, none };
+// Which projections have biases.
+enum class ProjectionBiases : std::uint8_t {
+  as_stated,
+  attention_as_stated,  // and none in the mlp
+  query_key_value,
+  none,
+};
 
 // When 'sliding_window' is in force.
 enum class WindowRule : std::uint8_t {
@@ -19,10 +24,13 @@ enum class WindowRule : std::uint8_t {
   always,
 };
 
+enum class HeadNorms : std::uint8_t { none, query_key };
+
 struct ModelFamily {
   std::string_view architecture, model_type;
-  AttentionBiases biases;
+  ProjectionBiases biases;
   WindowRule window;
+  HeadNorms head_norms;
 };
 
 // From 'architectures' and 'model_type', which must agree. Throws ConfigError by name for others.

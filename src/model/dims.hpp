@@ -15,6 +15,7 @@ struct Dims {
   std::int64_t d = 0;  // head_dim
   std::int64_t f = 0;  // feed-forward size
   std::int64_t v = 0;  // vocabulary
+  bool query_key_norm = false;
   DType dtype = DType::bf16;
   float epsilon = 1e-5f;
 };

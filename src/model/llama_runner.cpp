@@ -11,6 +11,7 @@ Dims make_dims(const LlamaConfig& config, const ComputeShape& shape) {
           .d = config.head_dim,
           .f = config.intermediate_size,
           .v = config.vocab_size,
+          .query_key_norm = config.query_key_norm,
           .dtype = shape.compute_dtype,
           .epsilon = config.rms_norm_epsilon};
 }

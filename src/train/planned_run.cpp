@@ -258,6 +258,7 @@ LlamaConfig llama_config(const HfConfig& hf) {
   config.attention_bias = hf.attention_bias;
   config.attention_output_bias = hf.attention_output_bias;
   config.mlp_bias = hf.mlp_bias;
+  config.query_key_norm = hf.query_key_norm;
   config.rope = hf.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
   config.rope_theta = hf.rope_theta;
   config.rope_factor = hf.rope_factor;

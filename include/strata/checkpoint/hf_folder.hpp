@@ -19,7 +19,8 @@ namespace strata {
 // contradiction. Both RoPE spellings (rope_theta + rope_scaling, rope_parameters) are read and must
 // agree.
 struct HfConfig {
-  // "LlamaForCausalLM", "Qwen2ForCausalLM" or "MistralForCausalLM"; others are refused by name.
+  // "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM" or "MistralForCausalLM"; others are
+  // refused by name.
   std::string architecture = {};
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0;
   std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0,
@@ -30,6 +31,7 @@ struct HfConfig {
   double rms_norm_eps = 1e-5;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   bool attention_output_bias = true;  // attention_bias includes o_proj; Qwen2's does not
+  bool query_key_norm = false;        // Qwen3: RMSNorm over each head of q and k
   std::string rope_type = "default";  // or "llama3"; others are refused by name
   double rope_theta = 10000;
   double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,

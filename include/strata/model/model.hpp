@@ -41,6 +41,7 @@ struct LlamaConfig {
   float rms_norm_epsilon = 1e-5f;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   bool attention_output_bias = true;  // attention_bias includes the output projection
+  bool query_key_norm = false;        // RMSNorm over each head of q and k, before RoPE
   Rope rope = Rope::plain;
   double rope_theta = 10000.0;
   double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,

@@ -47,6 +47,7 @@ LlamaConfig config_of(const std::filesystem::path& folder) {
   config.attention_bias = source.attention_bias;
   config.attention_output_bias = source.attention_output_bias;
   config.mlp_bias = source.mlp_bias;
+  config.query_key_norm = source.query_key_norm;
   config.rope = source.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
   config.rope_theta = source.rope_theta;
   config.rope_factor = source.rope_factor;
@@ -148,7 +149,7 @@ TEST_P(LlamaGolden, StaysNearTransformersF32InBf16) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, LlamaGolden,
                          testing::Combine(testing::Values("tied", "untied_packed", "bias_llama3",
-                                                          "qwen2", "mistral_window"),
+                                                          "qwen2", "qwen3", "mistral_window"),
                                           testing::Values("ref", "cpu")),
                          [](const auto& param) {
                            return std::string(std::get<0>(param.param)) + "_" +

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the goldens of tests/golden/model from transformers' Llama, Qwen2 and Mistral.
+"""Writes the goldens of tests/golden/model from transformers' Llama, Qwen2, Qwen3 and Mistral.
 
 Usage: make_goldens.py [FOLDER]   (needs torch, transformers, safetensors; default: its own folder)
 
@@ -18,7 +18,7 @@ import sys
 import torch
 from safetensors.torch import save_file
 from transformers import (LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM,
-                          Qwen2Config, Qwen2ForCausalLM)
+                          Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 # Small enough that 48 tokens meet the kept, the blended and the stretched frequencies.
@@ -37,12 +37,14 @@ CASES = {
     "qwen2": dict(seed=4, documents=[30, 18], tie_word_embeddings=False, hidden_size=32,
                   intermediate_size=40, num_hidden_layers=2, rope_parameters=PLAIN_ROPE,
                   use_sliding_window=False),
+    "qwen3": dict(seed=6, documents=[30, 18], tie_word_embeddings=True, hidden_size=32,
+                  intermediate_size=40, num_hidden_layers=2, rope_parameters=PLAIN_ROPE),
     # The longest row in which every token sees all before it.
     "mistral_window": dict(seed=5, documents=[48], tie_word_embeddings=True, hidden_size=32,
                            intermediate_size=40, num_hidden_layers=2, rope_parameters=PLAIN_ROPE,
                            sliding_window=48),
 }
-CLASSES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM),
+CLASSES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "qwen3": (Qwen3Config, Qwen3ForCausalLM),
            "mistral_window": (MistralConfig, MistralForCausalLM)}  # others: Llama
 
 ROPE_CASES = {

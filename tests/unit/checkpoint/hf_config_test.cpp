@@ -89,11 +89,11 @@ TEST(HfConfig, ReadsEitherDtypeSpellingUnlessTheyDisagree) {
 
 TEST(HfConfig, RefusesOtherClassesByName) {
   for (const char* name :
-       {"Qwen3ForCausalLM", "GemmaForCausalLM", "LlamaForSequenceClassification"}) {
+       {"Qwen3MoeForCausalLM", "GemmaForCausalLM", "LlamaForSequenceClassification"}) {
     EXPECT_THAT(complaint<ConfigError>({{"architectures", {name}}}), HasSubstr(name));
   }
-  EXPECT_THAT(complaint<ConfigError>({{"architectures", {"Qwen3ForCausalLM"}}}),
-              HasSubstr("normalises"));
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", {"Qwen3MoeForCausalLM"}}}),
+              HasSubstr("experts"));
 }
 
 json of_class(const char* architecture, const json& changes) {
@@ -115,6 +115,41 @@ TEST(HfConfig, GivesQwen2BiasesOfQueryKeyAndValueAlone) {
       biases.push_back(tensor.name.substr(15));
   EXPECT_THAT(biases, ElementsAre("self_attn.q_proj.bias", "self_attn.k_proj.bias",
                                   "self_attn.v_proj.bias"));
+}
+
+TEST(HfConfig, GivesQwen3NormsOfTheHeadsOfQueryAndKey) {
+  const json stated = of_class("Qwen3ForCausalLM", {{"head_dim", 32}, {"max_window_layers", 2}});
+  const HfConfig config = parse(stated);
+  EXPECT_EQ(config.architecture, "Qwen3ForCausalLM");
+  EXPECT_EQ(parse({{"architectures", nullptr},
+                   {"model_type", "qwen3"},
+                   {"num_key_value_heads", 2},
+                   {"max_position_embeddings", 64},
+                   {"head_dim", 32}})
+                .architecture,
+            "Qwen3ForCausalLM");
+  EXPECT_FALSE(config.attention_bias || config.mlp_bias || config.tie_word_embeddings);
+  EXPECT_EQ(config.sliding_window, 0);
+  std::vector<std::string> of_layer;
+  for (const ExpectedTensor& tensor : llama_tensors(config)) {
+    if (!tensor.name.starts_with("model.layers.1.self_attn.")) continue;
+    of_layer.push_back(tensor.name.substr(25));
+    if (tensor.name.ends_with("_norm.weight")) {
+      EXPECT_THAT(tensor.shape, ElementsAre(32));
+    }
+  }
+  EXPECT_THAT(of_layer, ElementsAre("q_proj.weight", "k_proj.weight", "v_proj.weight",
+                                    "o_proj.weight", "q_norm.weight", "k_norm.weight"));
+  EXPECT_FALSE(parse(json::object()).query_key_norm);
+}
+
+TEST(HfConfig, TakesQwen3sAttentionBiasesAsStatedAndRefusesItsMlps) {
+  json config = of_class("Qwen3ForCausalLM", {{"head_dim", 32}, {"attention_bias", true}});
+  EXPECT_TRUE(parse(config).attention_bias && parse(config).attention_output_bias);
+  config["mlp_bias"] = true;
+  EXPECT_THAT(complaint<ConfigError>(config), HasSubstr("mlp_bias"));
+  EXPECT_THAT(complaint<ConfigError>(of_class("Qwen3ForCausalLM", json::object())),
+              HasSubstr("head_dim"));
 }
 
 TEST(HfConfig, ReadsMistralWithoutAWindow) {
@@ -172,8 +207,8 @@ TEST(HfConfig, RefusesToGuessWhatOtherClassesHaveOtherDefaultsFor) {
 TEST(HfConfig, FallsBackOnTheModelTypeAndRefusesOthers) {
   EXPECT_EQ(parse({{"architectures", nullptr}, {"model_type", "llama"}}).architecture,
             "LlamaForCausalLM");
-  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}, {"model_type", "qwen3"}}),
-              HasSubstr("qwen3"));
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}, {"model_type", "gemma"}}),
+              HasSubstr("gemma"));
   EXPECT_THAT(complaint<ConfigError>({{"model_type", "mistral"}}), HasSubstr("disagree"));
   EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}}), HasSubstr("model_type"));
 }
@@ -234,6 +269,15 @@ TEST(HfConfig, TextOfEveryPresetReadsBackEqual) {
     EXPECT_EQ(num_parameters(back), num_parameters(config));
     EXPECT_EQ(back.dtype, "bfloat16");
   }
+}
+
+TEST(HfConfig, TextOfAModelWithHeadNormsIsAQwen3s) {
+  HfConfig config = random_model_preset("tiny");
+  config.query_key_norm = true;
+  const HfConfig back = parse_hf_config(hf_config_text(config, DType::bf16), "its text");
+  EXPECT_EQ(back.architecture, "Qwen3ForCausalLM");
+  EXPECT_TRUE(back.query_key_norm);
+  EXPECT_EQ(num_parameters(back), num_parameters(config));
 }
 
 TEST(HfConfig, CountsTheParametersOfKnownModels) {

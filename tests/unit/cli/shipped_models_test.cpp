@@ -19,12 +19,20 @@ const std::filesystem::path folder = source_dir() / "configs/models";
 
 // Elements of the published weights.
 const std::map<std::string, std::int64_t> known_sizes{
-    {"Llama-3.1-8B", 8'030'261'248},         {"Llama-3.1-70B", 70'553'706'496},
-    {"Llama-3.1-405B", 405'853'388'800},     {"Qwen2.5-7B", 7'615'616'512},
-    {"Qwen2.5-32B", 32'763'876'352},         {"Qwen2.5-72B", 72'706'203'648},
-    {"Mistral-7B-v0.1", 7'241'732'096},      {"Mistral-7B-v0.3", 7'248'023'552},
-    {"Mistral-Large-2407", 122'610'069'504}, {"SmolLM2-135M", 134'515'008},
-    {"SmolLM2-360M", 361'821'120},           {"SmolLM2-1.7B", 1'711'376'384},
+    {"Llama-3.1-8B", 8'030'261'248},
+    {"Llama-3.1-70B", 70'553'706'496},
+    {"Llama-3.1-405B", 405'853'388'800},
+    {"Qwen2.5-7B", 7'615'616'512},
+    {"Qwen2.5-32B", 32'763'876'352},
+    {"Qwen2.5-72B", 72'706'203'648},
+    {"Qwen3-8B", 8'190'735'360},
+    {"Qwen3-32B", 32'762'123'264},
+    {"Mistral-7B-v0.1", 7'241'732'096},
+    {"Mistral-7B-v0.3", 7'248'023'552},
+    {"Mistral-Large-2407", 122'610'069'504},
+    {"SmolLM2-135M", 134'515'008},
+    {"SmolLM2-360M", 361'821'120},
+    {"SmolLM2-1.7B", 1'711'376'384},
 };
 
 std::int64_t parameters_of(const HfConfig& config) {
