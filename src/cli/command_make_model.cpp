@@ -91,7 +91,7 @@ void add_make_model(CLI::App& app, Action& action) {
   command->add_option("--head-dim", o->head_dim, "Width of a head; default: hidden size / heads");
   command->add_option("--max-positions", o->positions,
                       "Longest sequence (max_position_embeddings)");
-  command->add_option("--rope", o->rope_type, "RoPE type: default or llama3");
+  command->add_option("--rope", o->rope_type, "RoPE type: default, linear, llama3 or yarn");
   command->add_option("--tied", o->tied, "Whether the head shares the embedding: true or false");
   command->add_option("--attention-bias", o->attention_bias, "Biases in attention: true or false");
   command->add_option("--mlp-bias", o->mlp_bias, "Biases in the MLP: true or false");

@@ -78,7 +78,9 @@ class LayerForward {
     args.k_tgd = values.k_tgd;
     args.v_tgd = values.v_tgd;
     args.document_start_t = context_.document_start_t;
-    args.scale = 1.0f / std::sqrt(static_cast<float>(context_.dims.d));
+    // The factor of what RoPE turns: of q and of k, so twice in their product.
+    const float factor = context_.dims.rope_attention_factor;
+    args.scale = factor * factor / std::sqrt(static_cast<float>(context_.dims.d));
     args.out_tqd = values.out_tqd;
     args.lse_qt = values.lse_qt;
     args.scratch = memory_.kernel;

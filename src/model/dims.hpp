@@ -18,6 +18,7 @@ struct Dims {
   bool query_key_norm = false;
   DType dtype = DType::bf16;
   float epsilon = 1e-5f;
+  float rope_attention_factor = 1;
 };
 
 }  // namespace strata

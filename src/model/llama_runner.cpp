@@ -13,7 +13,8 @@ Dims make_dims(const LlamaConfig& config, const ComputeShape& shape) {
           .v = config.vocab_size,
           .query_key_norm = config.query_key_norm,
           .dtype = shape.compute_dtype,
-          .epsilon = config.rms_norm_epsilon};
+          .epsilon = config.rms_norm_epsilon,
+          .rope_attention_factor = static_cast<float>(config.rope_attention_factor)};
 }
 
 }  // namespace

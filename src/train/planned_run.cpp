@@ -153,6 +153,12 @@ void check_verified(const Program& program, const Plan& plan) {
   throw Error(text);
 }
 
+Rope rope_of(const std::string& type) {
+  if (type == "linear") return Rope::linear;
+  if (type == "llama3") return Rope::llama3;
+  return type == "yarn" ? Rope::yarn : Rope::plain;
+}
+
 void check_sequence_length(const RunConfig& config, const HfConfig& hf) {
   if (config.cutoff_len > hf.max_position_embeddings)
     throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
@@ -259,12 +265,16 @@ LlamaConfig llama_config(const HfConfig& hf) {
   config.attention_output_bias = hf.attention_output_bias;
   config.mlp_bias = hf.mlp_bias;
   config.query_key_norm = hf.query_key_norm;
-  config.rope = hf.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
+  config.rope = rope_of(hf.rope_type);
   config.rope_theta = hf.rope_theta;
   config.rope_factor = hf.rope_factor;
   config.rope_low_freq_factor = hf.rope_low_freq_factor;
   config.rope_high_freq_factor = hf.rope_high_freq_factor;
   config.rope_original_max_positions = hf.rope_original_max_positions;
+  config.rope_beta_fast = hf.rope_beta_fast;
+  config.rope_beta_slow = hf.rope_beta_slow;
+  config.rope_truncates = hf.rope_truncates;
+  config.rope_attention_factor = hf.rope_attention_factor;
   config.initializer_range = hf.initializer_range;
   return config;
 }

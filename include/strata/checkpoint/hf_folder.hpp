@@ -32,10 +32,12 @@ struct HfConfig {
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   bool attention_output_bias = true;  // attention_bias includes o_proj; Qwen2's does not
   bool query_key_norm = false;        // Qwen3: RMSNorm over each head of q and k
-  std::string rope_type = "default";  // or "llama3"; others are refused by name
+  std::string rope_type = "default";  // "linear", "llama3" or "yarn"; others are refused by name
   double rope_theta = 10000;
   double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,
          rope_original_max_positions = 8192;
+  double rope_beta_fast = 32, rope_beta_slow = 1, rope_attention_factor = 1;  // yarn's
+  bool rope_truncates = true;
   double initializer_range = 0.02;
   std::string dtype = {};  // torch_dtype or dtype; may be empty
   std::vector<std::int64_t> bos_token_ids = {}, eos_token_ids = {};  // none, one or several

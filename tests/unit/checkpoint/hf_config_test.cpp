@@ -271,6 +271,18 @@ TEST(HfConfig, TextOfEveryPresetReadsBackEqual) {
   }
 }
 
+TEST(HfConfig, TextOfEveryRopeReadsBackEqual) {
+  for (const char* type : {"default", "linear", "llama3", "yarn"}) {
+    HfConfig config = random_model_preset("tiny");
+    config.rope_type = type;
+    const HfConfig back = parse_hf_config(hf_config_text(config, DType::bf16), type);
+    EXPECT_EQ(back.rope_type, type);
+    EXPECT_EQ(back.rope_factor, config.rope_factor);
+    EXPECT_EQ(hf_config_text(parse_hf_config(hf_config_text(back, DType::bf16), type), DType::bf16),
+              hf_config_text(back, DType::bf16));
+  }
+}
+
 TEST(HfConfig, TextOfAModelWithHeadNormsIsAQwen3s) {
   HfConfig config = random_model_preset("tiny");
   config.query_key_norm = true;
