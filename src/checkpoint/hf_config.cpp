@@ -53,6 +53,7 @@ void read_heads(const JsonFields& root, HfConfig& config) {
                             config.num_attention_heads, config.num_key_value_heads));
   }
   const auto head_dim = root.integer("head_dim", 2, size_max);
+  if (!head_dim && config.query_key_norm) root.refuse("'head_dim' is not given");
   if (!head_dim && config.hidden_size % config.num_attention_heads != 0) {
     root.refuse(fmt::format(
         "hidden_size {} is no multiple of num_attention_heads {}, and there is no head_dim",
@@ -121,12 +122,13 @@ HfConfig config_of(const JsonFields& root) {
   refuse_multimodal(root);
   const ModelFamily& family = read_family(root);
   config.architecture = family.architecture;
+  config.query_key_norm = family.head_norms == HeadNorms::query_key;
   refuse_unsupported(root);
-  refuse_windows(root, family);
   read_sizes(root, config);
   config.rms_norm_eps = root.positive("rms_norm_eps").value_or(1e-6);
   config.tie_word_embeddings = root.boolean("tie_word_embeddings").value_or(false);
   read_biases(root, family, config);
+  read_window(root, family, config);
   config.initializer_range = root.positive("initializer_range").value_or(0.02);
   config.dtype = read_dtype(root);
   config.bos_token_ids = read_token_ids(root, "bos_token_id");

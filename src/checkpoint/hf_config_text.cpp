@@ -23,18 +23,28 @@ json token_ids(const std::vector<std::int64_t>& ids) {
 
 json rope_scaling(const HfConfig& config) {
   if (config.rope_type == "default") return nullptr;
-  return {{"rope_type", config.rope_type},
-          {"factor", config.rope_factor},
-          {"low_freq_factor", config.rope_low_freq_factor},
-          {"high_freq_factor", config.rope_high_freq_factor},
-          {"original_max_position_embeddings", whole_if_whole(config.rope_original_max_positions)}};
+  json scaling = {{"rope_type", config.rope_type}, {"factor", config.rope_factor}};
+  if (config.rope_type == "linear") return scaling;
+  scaling["original_max_position_embeddings"] = whole_if_whole(config.rope_original_max_positions);
+  if (config.rope_type == "llama3") {
+    scaling["low_freq_factor"] = config.rope_low_freq_factor;
+    scaling["high_freq_factor"] = config.rope_high_freq_factor;
+    return scaling;
+  }
+  scaling["beta_fast"] = config.rope_beta_fast;
+  scaling["beta_slow"] = config.rope_beta_slow;
+  scaling["truncate"] = config.rope_truncates;
+  // Else the one that follows from the factor.
+  if (config.rope_attention_factor != 1) scaling["attention_factor"] = config.rope_attention_factor;
+  return scaling;
 }
 
 }  // namespace
 
 std::string hf_config_text(const HfConfig& config, DType dtype) {
-  const json document = {{"architectures", {"LlamaForCausalLM"}},
-                         {"model_type", "llama"},
+  const bool is_qwen3 = config.query_key_norm;
+  const json document = {{"architectures", {is_qwen3 ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+                         {"model_type", is_qwen3 ? "qwen3" : "llama"},
                          {"vocab_size", config.vocab_size},
                          {"hidden_size", config.hidden_size},
                          {"intermediate_size", config.intermediate_size},

@@ -20,13 +20,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string rope_summary(const HfConfig& config) {
+  std::string text = fmt::format("{}, theta {}", config.rope_type, config.rope_theta);
+  if (config.rope_type == "default") return text;
+  text += fmt::format(", factor {}", config.rope_factor);
+  if (config.rope_type == "llama3")
+    text +=
+        fmt::format(", low {}, high {}", config.rope_low_freq_factor, config.rope_high_freq_factor);
+  if (config.rope_type == "yarn")
+    text += fmt::format(", beta {} to {}, attention factor {:.4g}", config.rope_beta_fast,
+                        config.rope_beta_slow, config.rope_attention_factor);
+  if (config.rope_type != "linear")
+    text += fmt::format(", original positions {}", config.rope_original_max_positions);
+  return text;
+}
+
 std::string config_summary(const HfConfig& config) {
-  std::string rope = fmt::format("{}, theta {}", config.rope_type, config.rope_theta);
-  if (config.rope_type == "llama3") {
-    rope += fmt::format(", factor {}, low {}, high {}, original positions {}", config.rope_factor,
-                        config.rope_low_freq_factor, config.rope_high_freq_factor,
-                        config.rope_original_max_positions);
-  }
+  const std::string window =
+      config.sliding_window > 0 ? fmt::format(" (window {})", config.sliding_window) : "";
   const std::int64_t parameters = num_parameters(config);
   return fmt::format(
       "class       {}\n"
@@ -34,12 +45,13 @@ std::string config_summary(const HfConfig& config) {
       "layers      {}, hidden {}, ffn {}\n"
       "heads       {} query, {} key-value, head_dim {}\n"
       "vocabulary  {}, {} head\n"
-      "positions   {}, rope {}\n"
+      "positions   {}{}, rope {}\n"
       "dtype       {}\n",
       config.architecture, parameters, static_cast<double>(parameters) * 1e-9,
       config.num_hidden_layers, config.hidden_size, config.intermediate_size,
       config.num_attention_heads, config.num_key_value_heads, config.head_dim, config.vocab_size,
-      config.tie_word_embeddings ? "tied" : "untied", config.max_position_embeddings, rope,
+      config.tie_word_embeddings ? "tied" : "untied", config.max_position_embeddings, window,
+      rope_summary(config),
       config.dtype.empty() ? std::string("not stated") : quote_name(config.dtype));
 }
 

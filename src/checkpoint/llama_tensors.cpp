@@ -32,6 +32,11 @@ class Lister {
     if (has_bias) add(name + ".bias", {out});
   }
 
+  void add_head_norms(const std::string& prefix) {
+    add(prefix + "self_attn.q_norm.weight", {config_.head_dim});
+    add(prefix + "self_attn.k_norm.weight", {config_.head_dim});
+  }
+
   void add_layer(std::int64_t layer) {
     const std::string prefix = fmt::format("model.layers.{}.", layer);
     const std::int64_t hidden = config_.hidden_size, ffn = config_.intermediate_size;
@@ -43,6 +48,7 @@ class Lister {
     add_linear(prefix + "self_attn.v_proj", keys, hidden, config_.attention_bias);
     add_linear(prefix + "self_attn.o_proj", hidden, queries,
                config_.attention_bias && config_.attention_output_bias);
+    if (config_.query_key_norm) add_head_norms(prefix);
     add(prefix + "post_attention_layernorm.weight", {hidden});
     add_linear(prefix + "mlp.gate_proj", ffn, hidden, config_.mlp_bias);
     add_linear(prefix + "mlp.up_proj", ffn, hidden, config_.mlp_bias);

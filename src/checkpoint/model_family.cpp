@@ -13,17 +13,23 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<ModelFamily, 3> families{
-    {{"LlamaForCausalLM", "llama", AttentionBiases::as_stated, WindowRule::unless_switched_off},
-     {"Qwen2ForCausalLM", "qwen2", AttentionBiases::query_key_value, WindowRule::if_switched_on},
-     {"MistralForCausalLM", "mistral", AttentionBiases::none, WindowRule::always}}};
+constexpr std::array<ModelFamily, 4> families{
+    {{"LlamaForCausalLM", "llama", ProjectionBiases::as_stated, WindowRule::unless_switched_off,
+      HeadNorms::none},
+     {"Qwen2ForCausalLM", "qwen2", ProjectionBiases::query_key_value, WindowRule::if_switched_on,
+      HeadNorms::none},
+     {"Qwen3ForCausalLM", "qwen3", ProjectionBiases::attention_as_stated,
+      WindowRule::if_switched_on, HeadNorms::query_key},
+     {"MistralForCausalLM", "mistral", ProjectionBiases::none, WindowRule::always,
+      HeadNorms::none}}};
 
 // Those that people ask for, and why it is not just another name.
 struct KnownArchitecture {
   std::string_view name, difference;
 };
-constexpr std::array<KnownArchitecture, 1> known_architectures{
-    {{"Qwen3ForCausalLM", " (it normalises each head's q and k)"}}};
+constexpr std::array<KnownArchitecture, 2> known_architectures{
+    {{"MixtralForCausalLM", " (its layers are mixtures of experts)"},
+     {"Qwen3MoeForCausalLM", " (its layers are mixtures of experts)"}}};
 
 std::string_view difference_of(std::string_view architecture) {
   const auto* found =
@@ -75,12 +81,33 @@ const ModelFamily* family_of_model_type(const JsonFields& root) {
   return family;
 }
 
-void refuse_layer_types(const JsonFields& root) {
+bool has_window(const json& layer_type) { return layer_type == "sliding_attention"; }
+
+// Whether some layers are said to have the window and others not; any others are refused.
+bool names_layers_with_window(const JsonFields& root) {
   const json* types = root.find("layer_types");
-  if (types == nullptr) return;
+  if (types == nullptr) return false;
   if (!types->is_array()) root.bad_format("'layer_types' is no list");
-  if (std::ranges::any_of(*types, [](const json& type) { return type != "full_attention"; }))
-    root.refuse("'layer_types' other than full_attention are not supported");
+  const auto is_known = [](const json& type) {
+    return type == "full_attention" || has_window(type);
+  };
+  if (!std::ranges::all_of(*types, is_known)) {
+    root.refuse("'layer_types' other than full_attention and sliding_attention are not supported");
+  }
+  return std::ranges::any_of(*types, has_window);
+}
+
+// A token attends to so many, itself included; 0: to all before it.
+std::int64_t window_in_force(const JsonFields& root, const ModelFamily& family) {
+  constexpr std::int64_t window_max = (std::int64_t{1} << 31) - 1;
+  constexpr std::int64_t transformers_default = 4096;  // of every class that has windows
+  const bool by_default = family.window != WindowRule::if_switched_on;
+  const bool is_off = family.window != WindowRule::always &&
+                      !root.boolean("use_sliding_window").value_or(by_default);
+  if (is_off || root.is_null("sliding_window")) return 0;
+  const bool is_implied = family.window != WindowRule::unless_switched_off;
+  return root.integer("sliding_window", 1, window_max)
+      .value_or(is_implied ? transformers_default : 0);
 }
 
 }  // namespace
@@ -97,33 +124,26 @@ const ModelFamily& read_family(const JsonFields& root) {
   return by_name != nullptr ? *by_name : *by_type;
 }
 
-void refuse_windows(const JsonFields& root, const ModelFamily& family) {
-  refuse_layer_types(root);
-  const bool is_always = family.window == WindowRule::always;
-  const bool by_default = family.window != WindowRule::if_switched_on;
-  const bool is_used = is_always || root.boolean("use_sliding_window").value_or(by_default);
-  if (root.has("sliding_window") && is_used)
-    root.refuse("sliding_window attention is not supported");
-  if (is_always && !root.has("sliding_window") && !root.is_null("sliding_window")) {
-    root.refuse(
-        fmt::format("without 'sliding_window' {} has a window, which is not supported; "
-                    "null says that there is none",
-                    family.architecture));
-  }
+// Of layers with and without a window the whole model is taken to have it: what is computed is the
+// same where no sequence is longer.
+void read_window(const JsonFields& root, const ModelFamily& family, HfConfig& config) {
+  config.sliding_window = window_in_force(root, family);
+  if (names_layers_with_window(root) && config.sliding_window == 0)
+    root.refuse("'layer_types' has sliding_attention, but no 'sliding_window' is in force");
 }
 
 void read_biases(const JsonFields& root, const ModelFamily& family, HfConfig& config) {
   const bool attention = root.boolean("attention_bias").value_or(false);
   const bool mlp = root.boolean("mlp_bias").value_or(false);
-  const bool is_stated = family.biases == AttentionBiases::as_stated;
-  if (mlp && !is_stated)
+  const ProjectionBiases rule = family.biases;
+  if (mlp && rule != ProjectionBiases::as_stated)
     root.refuse(
         fmt::format("{} has no biases in its mlp, but 'mlp_bias' is true", family.architecture));
-  if (attention && family.biases == AttentionBiases::none)
+  if (attention && rule == ProjectionBiases::none)
     root.refuse(fmt::format("{} has no biases in its attention, but 'attention_bias' is true",
                             family.architecture));
-  config.attention_bias = attention || family.biases == AttentionBiases::query_key_value;
-  config.attention_output_bias = family.biases != AttentionBiases::query_key_value;
+  config.attention_bias = attention || rule == ProjectionBiases::query_key_value;
+  config.attention_output_bias = rule != ProjectionBiases::query_key_value;
   config.mlp_bias = mlp;
 }
 

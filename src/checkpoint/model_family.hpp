@@ -9,27 +9,35 @@
 
 namespace strata {
 
-// Which attention projections have biases.
-enum class AttentionBiases : std::uint8_t { as_stated, query_key_value, none };
+// Which projections have biases.
+enum class ProjectionBiases : std::uint8_t {
+  as_stated,
+  attention_as_stated,  // and none in the mlp
+  query_key_value,
+  none,
+};
 
-// How 'sliding_window' is meant, which no class here may make use of.
+// When 'sliding_window' is in force.
 enum class WindowRule : std::uint8_t {
   unless_switched_off,  // by use_sliding_window
   if_switched_on,
-  always,  // and there is a window when the key is absent
+  always,
 };
+
+enum class HeadNorms : std::uint8_t { none, query_key };
 
 struct ModelFamily {
   std::string_view architecture, model_type;
-  AttentionBiases biases;
+  ProjectionBiases biases;
   WindowRule window;
+  HeadNorms head_norms;
 };
 
 // From 'architectures' and 'model_type', which must agree. Throws ConfigError by name for others.
 const ModelFamily& read_family(const JsonFields& root);
 
 // Throw ConfigError for what the class would compute and Strata would not.
-void refuse_windows(const JsonFields& root, const ModelFamily& family);
+void read_window(const JsonFields& root, const ModelFamily& family, HfConfig& config);
 void read_biases(const JsonFields& root, const ModelFamily& family, HfConfig& config);
 
 }  // namespace strata

@@ -15,7 +15,7 @@ struct Options {
   std::string folder, preset = "tiny", dtype = "bf16", shard_size = "5GB", rope_type;
   std::optional<std::int64_t> vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads,
       head_dim, positions;
-  std::optional<bool> tied, attention_bias, mlp_bias;
+  std::optional<bool> tied, attention_bias, mlp_bias, query_key_norm;
   std::uint64_t seed = 42;
   bool shape_only = false;
 };
@@ -40,6 +40,7 @@ HfConfig shape_of(const Options& o) {
   set(config.tie_word_embeddings, o.tied);
   set(config.attention_bias, o.attention_bias);
   set(config.mlp_bias, o.mlp_bias);
+  set(config.query_key_norm, o.query_key_norm);
   if (!o.rope_type.empty()) config.rope_type = o.rope_type;
   return config;
 }
@@ -59,8 +60,9 @@ int make_model(const Options& o) {
   options.shard_bytes = parse_bytes(o.shard_size);
   options.shape_only = o.shape_only;
   make_random_model(o.folder, options);
-  fmt::print("wrote {}: a random LlamaForCausalLM of {} parameters{}\n", o.folder,
-             num_parameters(options.config), o.shape_only ? ", shape only" : "");
+  fmt::print("wrote {}: a random {} of {} parameters{}\n", o.folder,
+             read_hf_config(o.folder).architecture, num_parameters(options.config),
+             o.shape_only ? ", shape only" : "");
   return 0;
 }
 
@@ -73,8 +75,8 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 void add_make_model(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("make-model", "Write a random Hugging Face Llama folder of any size");
+  CLI::App* command = app.add_subcommand(
+      "make-model", "Write a random Hugging Face folder of a Llama or Qwen3 of any size");
   auto o = std::make_shared<Options>();
   command->add_option("folder", o->folder, "Folder to write; must not exist")->required();
   command
@@ -89,10 +91,12 @@ void add_make_model(CLI::App& app, Action& action) {
   command->add_option("--head-dim", o->head_dim, "Width of a head; default: hidden size / heads");
   command->add_option("--max-positions", o->positions,
                       "Longest sequence (max_position_embeddings)");
-  command->add_option("--rope", o->rope_type, "RoPE type: default or llama3");
+  command->add_option("--rope", o->rope_type, "RoPE type: default, linear, llama3 or yarn");
   command->add_option("--tied", o->tied, "Whether the head shares the embedding: true or false");
   command->add_option("--attention-bias", o->attention_bias, "Biases in attention: true or false");
   command->add_option("--mlp-bias", o->mlp_bias, "Biases in the MLP: true or false");
+  command->add_option("--query-key-norm", o->query_key_norm,
+                      "Norms of the heads of q and k, which make a Qwen3: true or false");
   command->add_option("--dtype", o->dtype, "Stored as bf16, f32 or f16")->capture_default_str();
   command->add_option("--seed", o->seed, "Seed of the weights")->capture_default_str();
   command->add_option("--shard-size", o->shard_size, "Most bytes per file")->capture_default_str();

@@ -24,6 +24,11 @@ TensorView merged_heads(const TensorView& x_tqd) {
   return x_tqd.reshaped({x_tqd.dim(0), x_tqd.dim(1) * x_tqd.dim(2)});
 }
 
+// A row for each head of each token.
+TensorView head_rows(const TensorView& x_tqd) {
+  return x_tqd.reshaped({x_tqd.dim(0) * x_tqd.dim(1), x_tqd.dim(2)});
+}
+
 // The forward computation, whole or as recomputation.
 class LayerForward {
  public:
@@ -57,11 +62,13 @@ class LayerForward {
 
   // Zeros between the saved values, where alignment leaves room.
   void clear_gaps(const TensorView& saved) const {
-    const auto values = saved_values(memory_);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool last = i + 1 == values.size();
-      clear(end_of(values[i]), last ? end_of(saved) : begin_of(values[i + 1]));
+    std::byte* end = begin_of(saved);
+    for (const TensorView& value : saved_values(memory_)) {
+      if (value.empty()) continue;
+      clear(end, begin_of(value));
+      end = end_of(value);
     }
+    clear(end, end_of(saved));
   }
 
   AttentionArgs attention_args() const {
@@ -71,7 +78,9 @@ class LayerForward {
     args.k_tgd = values.k_tgd;
     args.v_tgd = values.v_tgd;
     args.document_start_t = context_.document_start_t;
-    args.scale = 1.0f / std::sqrt(static_cast<float>(context_.dims.d));
+    // The factor of what RoPE turns: of q and of k, so twice in their product.
+    const float factor = context_.dims.rope_attention_factor;
+    args.scale = factor * factor / std::sqrt(static_cast<float>(context_.dims.d));
     args.out_tqd = values.out_tqd;
     args.lse_qt = values.lse_qt;
     args.scratch = memory_.kernel;
@@ -105,13 +114,22 @@ class LayerForward {
 
   void project_heads() const {
     const AttentionValues& values = memory_.attention;
-    project(values.normed_th, context_.layout.query, merged_heads(values.q_tqd), Accumulate::no);
-    project(values.normed_th, context_.layout.key, merged_heads(values.k_tgd), Accumulate::no);
-    project(values.normed_th, context_.layout.value, merged_heads(values.v_tgd), Accumulate::no);
+    const LayerLayout& layout = context_.layout;
+    project_normed(layout.query, layout.query_norm, values.query_norm, values.q_tqd);
+    project_normed(layout.key, layout.key_norm, values.key_norm, values.k_tgd);
+    project(values.normed_th, layout.value, merged_heads(values.v_tgd), Accumulate::no);
     for (const TensorView& rotated : {values.q_tqd, values.k_tgd}) {
       context_.kernels.rope(rotated, context_.document_start_t, context_.inverse_frequencies,
                             Rotation::forward, context_.stream);
     }
+  }
+
+  // Heads of q or k, each normed if the model has a norm for them.
+  void project_normed(const LinearSlices& linear, const ParameterSlice& norm,
+                      const HeadNormValues& before, const TensorView& x_tqd) const {
+    const TensorView& projected = norm.present() ? before.projected : x_tqd;
+    project(memory_.attention.normed_th, linear, merged_heads(projected), Accumulate::no);
+    if (norm.present()) normalize(head_rows(projected), norm, head_rows(x_tqd), before.rstd);
   }
 
   const LayerContext& context_;
@@ -146,8 +164,13 @@ class LayerBackward {
     weight_gradients(args_.dx_th, merged_heads(values.out_tqd), layout.output);
     input_gradient(args_.dx_th, layout.output, merged_heads(memory_.dout_tqd), Accumulate::no);
     scores(args);
-    linear(merged_heads(memory_.dq_tqd), values.normed_th, layout.query, Accumulate::no);
-    linear(merged_heads(memory_.dk_tgd), values.normed_th, layout.key, Accumulate::yes);
+    // In this order: what the norm of k gives lies where dq was.
+    const TensorView dq_tqd =
+        before_norm(memory_.dq_tqd, layout.query_norm, values.query_norm, memory_.dprojected_tqd);
+    linear(merged_heads(dq_tqd), values.normed_th, layout.query, Accumulate::no);
+    const TensorView dk_tgd =
+        before_norm(memory_.dk_tgd, layout.key_norm, values.key_norm, memory_.dprojected_tgd);
+    linear(merged_heads(dk_tgd), values.normed_th, layout.key, Accumulate::yes);
     linear(merged_heads(memory_.dv_tgd), values.normed_th, layout.value, Accumulate::yes);
     norm(args_.x_th, layout.input_norm, values.rstd_t);
   }
@@ -163,6 +186,17 @@ class LayerBackward {
       context_.kernels.rope(rotated, context_.document_start_t, context_.inverse_frequencies,
                             Rotation::inverse, context_.stream);
     }
+  }
+
+  // The gradient of q or k as projected: through the norm of its heads if the model has one.
+  TensorView before_norm(const TensorView& dx_tqd, const ParameterSlice& weight,
+                         const HeadNormValues& values, const TensorView& dprojected_tqd) const {
+    if (!weight.present()) return dx_tqd;
+    context_.kernels.rmsnorm_backward(
+        head_rows(dx_tqd), head_rows(values.projected), weight.of(context_.weights), values.rstd,
+        head_rows(dprojected_tqd), Accumulate::no, weight.of(args_.contribution),
+        memory_.forward.kernel, context_.stream);
+    return dprojected_tqd;
   }
 
   // Both gradients of a projection of a normed input; dnormed is written or added to.

@@ -1,5 +1,6 @@
 #pragma once
-// One decoder layer: x1 = x + o_proj(attention(norm(x))), y = x1 + down_proj(swiglu(norm(x1))).
+// One decoder layer: x1 = x + o_proj(attention(norm(x))), y = x1 + down_proj(swiglu(norm(x1))). The
+// heads of q and k may have norms of their own.
 // Backward recomputes the forward from x into scratch first (all but down_proj, whose result
 // nothing needs), or reads what a forward that kept it saved: the same bits. Thread contract:
 // immutable after construction.

@@ -15,8 +15,10 @@ struct Dims {
   std::int64_t d = 0;  // head_dim
   std::int64_t f = 0;  // feed-forward size
   std::int64_t v = 0;  // vocabulary
+  bool query_key_norm = false;
   DType dtype = DType::bf16;
   float epsilon = 1e-5f;
+  float rope_attention_factor = 1;
 };
 
 }  // namespace strata

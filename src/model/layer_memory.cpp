@@ -5,10 +5,18 @@
 namespace strata {
 namespace {
 
+HeadNormValues carve_head_norm(ScratchArena& arena, const Dims& n, std::int64_t heads) {
+  if (!n.query_key_norm) return {};
+  const TensorView projected = arena.take(n.dtype, {n.t, heads, n.d});
+  return {projected, arena.take(DType::f32, {n.t * heads})};
+}
+
 AttentionValues carve_attention(ScratchArena& arena, const Dims& n) {
   AttentionValues values;
   values.normed_th = arena.take(n.dtype, {n.t, n.h});
   values.rstd_t = arena.take(DType::f32, {n.t});
+  values.query_norm = carve_head_norm(arena, n, n.q);
+  values.key_norm = carve_head_norm(arena, n, n.g);
   values.q_tqd = arena.take(n.dtype, {n.t, n.q, n.d});
   values.k_tgd = arena.take(n.dtype, {n.t, n.g, n.d});
   values.v_tgd = arena.take(n.dtype, {n.t, n.g, n.d});
@@ -28,8 +36,10 @@ MlpValues carve_mlp(ScratchArena& arena, const Dims& n) {
 }
 
 std::span<std::byte> carve_kernel(ScratchArena& arena, const Dims& n, const Kernels& kernels) {
-  return arena.take_bytes(std::max(kernels.attention_scratch_bytes(n.t, n.q, n.g, n.d),
-                                   kernels.rmsnorm_scratch_bytes(n.t, n.h)));
+  const std::uint64_t heads =
+      n.query_key_norm ? kernels.rmsnorm_scratch_bytes(n.t * n.q, n.d) : 0;  // q's: the most
+  return arena.take_bytes(std::max({kernels.attention_scratch_bytes(n.t, n.q, n.g, n.d),
+                                    kernels.rmsnorm_scratch_bytes(n.t, n.h), heads}));
 }
 
 void carve_saved(ScratchArena& saved, const Dims& n, LayerForwardMemory& memory) {
@@ -43,6 +53,8 @@ void carve_attention_gradients(ScratchArena& scratch, const Dims& n, LayerBackwa
   memory.dq_tqd = scratch.take(n.dtype, {n.t, n.q, n.d});
   memory.dk_tgd = scratch.take(n.dtype, {n.t, n.g, n.d});
   memory.dv_tgd = scratch.take(n.dtype, {n.t, n.g, n.d});
+  memory.dprojected_tqd = memory.dout_tqd;
+  memory.dprojected_tgd = {memory.dq_tqd.data, n.dtype, {n.t, n.g, n.d}};  // g <= q
 }
 
 }  // namespace
@@ -96,11 +108,26 @@ LayerBackwardMemory carve_kept_backward(ScratchArena& scratch, ScratchArena& sav
   return memory;
 }
 
-std::array<TensorView, 13> saved_values(const LayerForwardMemory& memory) {
+std::array<TensorView, 17> saved_values(const LayerForwardMemory& memory) {
   const AttentionValues& a = memory.attention;
   const MlpValues& m = memory.mlp;
-  return {a.normed_th, a.rstd_t, a.q_tqd,   a.k_tgd, a.v_tgd,      a.out_tqd,   a.lse_qt,
-          m.normed_th, m.rstd_t, m.gate_tf, m.up_tf, m.product_tf, memory.x1_th};
+  return {a.normed_th,
+          a.rstd_t,
+          a.query_norm.projected,
+          a.query_norm.rstd,
+          a.key_norm.projected,
+          a.key_norm.rstd,
+          a.q_tqd,
+          a.k_tgd,
+          a.v_tgd,
+          a.out_tqd,
+          a.lse_qt,
+          m.normed_th,
+          m.rstd_t,
+          m.gate_tf,
+          m.up_tf,
+          m.product_tf,
+          memory.x1_th};
 }
 
 }  // namespace strata

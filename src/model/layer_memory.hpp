@@ -13,9 +13,15 @@
 
 namespace strata {
 
+// Heads as their projection left them, where the model norms them; else empty.
+struct HeadNormValues {
+  TensorView projected, rstd;  // a row for each head of each token
+};
+
 // What the attention half computes on its way from x to x1.
 struct AttentionValues {
   TensorView normed_th, rstd_t;
+  HeadNormValues query_norm, key_norm;
   TensorView q_tqd, k_tgd, v_tgd;
   TensorView out_tqd, lse_qt;
 };
@@ -38,6 +44,8 @@ struct LayerBackwardMemory {
   TensorView dnormed_th;                        // of either norm's output
   TensorView dproduct_tf, dgate_tf, dup_tf;     // in the place of recomputed values
   TensorView dout_tqd, dq_tqd, dk_tgd, dv_tgd;  // in the place of the feed-forward half's
+  // Of normed heads before their norm: in the place of dout, and then of dq.
+  TensorView dprojected_tqd, dprojected_tgd;
 };
 
 // All in scratch. A forward's x1 needs no place: y holds it until the end.
@@ -50,7 +58,8 @@ LayerForwardMemory carve_keeping_forward(ScratchArena& scratch, ScratchArena& sa
 LayerBackwardMemory carve_kept_backward(ScratchArena& scratch, ScratchArena& saved, const Dims& n,
                                         const Kernels& kernels);
 
-// All values of a layer that keeps them, in the order in which they lie.
-std::array<TensorView, 13> saved_values(const LayerForwardMemory& memory);
+// All values of a layer that keeps them, in the order in which they lie; of those that the model
+// does not have, empty views.
+std::array<TensorView, 17> saved_values(const LayerForwardMemory& memory);
 
 }  // namespace strata

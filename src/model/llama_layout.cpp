@@ -45,6 +45,12 @@ EmbeddingLayout lay_out_embedding(const LlamaConfig& config, BlockBuilder& block
   return {block.matrix("embed_tokens.weight", config.vocab_size, config.hidden_size)};
 }
 
+void lay_out_head_norms(const LlamaConfig& config, BlockBuilder& block, LayerLayout& layer) {
+  if (!config.query_key_norm) return;
+  layer.query_norm = block.vector("self_attn.q_norm.weight", config.head_dim);
+  layer.key_norm = block.vector("self_attn.k_norm.weight", config.head_dim);
+}
+
 // Matrices that share an input lie side by side, their biases behind them.
 void lay_out_attention(const LlamaConfig& config, BlockBuilder& block, LayerLayout& layer) {
   const std::int64_t h = config.hidden_size;
@@ -76,6 +82,7 @@ LayerLayout lay_out_layer(const LlamaConfig& config, BlockBuilder& block) {
   LayerLayout layer;
   layer.input_norm = block.vector("input_layernorm.weight", config.hidden_size);
   lay_out_attention(config, block, layer);
+  lay_out_head_norms(config, block, layer);
   layer.post_attention_norm = block.vector("post_attention_layernorm.weight", config.hidden_size);
   lay_out_mlp(config, block, layer);
   return layer;

@@ -35,6 +35,7 @@ struct EmbeddingLayout {
 struct LayerLayout {
   ParameterSlice input_norm;
   LinearSlices query, key, value, output;
+  ParameterSlice query_norm, key_norm;  // of each head; absent without query_key_norm
   ParameterSlice post_attention_norm;
   LinearSlices gate, up, down;
 };

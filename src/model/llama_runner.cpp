@@ -11,8 +11,10 @@ Dims make_dims(const LlamaConfig& config, const ComputeShape& shape) {
           .d = config.head_dim,
           .f = config.intermediate_size,
           .v = config.vocab_size,
+          .query_key_norm = config.query_key_norm,
           .dtype = shape.compute_dtype,
-          .epsilon = config.rms_norm_epsilon};
+          .epsilon = config.rms_norm_epsilon,
+          .rope_attention_factor = static_cast<float>(config.rope_attention_factor)};
 }
 
 }  // namespace

@@ -153,12 +153,27 @@ void check_verified(const Program& program, const Plan& plan) {
   throw Error(text);
 }
 
-// Over the run's kernels.
-void make_model(const RunConfig& config, PlannedRun& run) {
-  const HfConfig hf = read_hf_config(config.model_name_or_path);
+Rope rope_of(const std::string& type) {
+  if (type == "linear") return Rope::linear;
+  if (type == "llama3") return Rope::llama3;
+  return type == "yarn" ? Rope::yarn : Rope::plain;
+}
+
+void check_sequence_length(const RunConfig& config, const HfConfig& hf) {
   if (config.cutoff_len > hf.max_position_embeddings)
     throw ConfigError(fmt::format("cutoff_len is {}, but the model has max_position_embeddings {}",
                                   config.cutoff_len, hf.max_position_embeddings));
+  if (hf.sliding_window == 0 || config.cutoff_len <= hf.sliding_window) return;
+  throw ConfigError(fmt::format(
+      "cutoff_len is {}, but the model has sliding_window {}: longer sequences need attention over "
+      "a window, which is not supported. Set cutoff_len: {} or less",
+      config.cutoff_len, hf.sliding_window, hf.sliding_window));
+}
+
+// Over the run's kernels.
+void make_model(const RunConfig& config, PlannedRun& run) {
+  const HfConfig hf = read_hf_config(config.model_name_or_path);
+  check_sequence_length(config, hf);
   check_kept_layers(config, hf);
   const ComputeShape shape{config.bf16 ? DType::bf16 : DType::f32,
                            config.cutoff_len * config.per_device_train_batch_size, 0,
@@ -249,12 +264,17 @@ LlamaConfig llama_config(const HfConfig& hf) {
   config.attention_bias = hf.attention_bias;
   config.attention_output_bias = hf.attention_output_bias;
   config.mlp_bias = hf.mlp_bias;
-  config.rope = hf.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
+  config.query_key_norm = hf.query_key_norm;
+  config.rope = rope_of(hf.rope_type);
   config.rope_theta = hf.rope_theta;
   config.rope_factor = hf.rope_factor;
   config.rope_low_freq_factor = hf.rope_low_freq_factor;
   config.rope_high_freq_factor = hf.rope_high_freq_factor;
   config.rope_original_max_positions = hf.rope_original_max_positions;
+  config.rope_beta_fast = hf.rope_beta_fast;
+  config.rope_beta_slow = hf.rope_beta_slow;
+  config.rope_truncates = hf.rope_truncates;
+  config.rope_attention_factor = hf.rope_attention_factor;
   config.initializer_range = hf.initializer_range;
   return config;
 }

@@ -139,7 +139,7 @@ class Transformers : public ::testing::TestWithParam<std::tuple<const char*, Spl
 };
 
 INSTANTIATE_TEST_SUITE_P(Runs, Transformers,
-                         ::testing::Combine(::testing::Values("tied", "qwen2"),
+                         ::testing::Combine(::testing::Values("tied", "qwen2", "qwen3"),
                                             ::testing::Values(Split{1, 3, 4}, Split{2, 3, 2},
                                                               Split{2, 0, 4}, Split{2, 1, 1},
                                                               Split{4, 2, 1}, Split{8, 3, 1})),

@@ -19,18 +19,25 @@ namespace strata {
 // contradiction. Both RoPE spellings (rope_theta + rope_scaling, rope_parameters) are read and must
 // agree.
 struct HfConfig {
-  // "LlamaForCausalLM", "Qwen2ForCausalLM" or "MistralForCausalLM"; others are refused by name.
+  // "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM" or "MistralForCausalLM"; others are
+  // refused by name.
   std::string architecture = {};
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_hidden_layers = 0;
   std::int64_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0,
                max_position_embeddings = 0;
+  // A token attends to the last so many, itself included; 0: to all. Strata computes no windows:
+  // longer sequences must be refused.
+  std::int64_t sliding_window = 0;
   double rms_norm_eps = 1e-5;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   bool attention_output_bias = true;  // attention_bias includes o_proj; Qwen2's does not
-  std::string rope_type = "default";  // or "llama3"; others are refused by name
+  bool query_key_norm = false;        // Qwen3: RMSNorm over each head of q and k
+  std::string rope_type = "default";  // "linear", "llama3" or "yarn"; others are refused by name
   double rope_theta = 10000;
   double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,
          rope_original_max_positions = 8192;
+  double rope_beta_fast = 32, rope_beta_slow = 1, rope_attention_factor = 1;  // yarn's
+  bool rope_truncates = true;
   double initializer_range = 0.02;
   std::string dtype = {};  // torch_dtype or dtype; may be empty
   std::vector<std::int64_t> bos_token_ids = {}, eos_token_ids = {};  // none, one or several

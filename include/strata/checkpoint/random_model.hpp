@@ -15,7 +15,9 @@
 namespace strata {
 
 struct RandomModelOptions {
-  HfConfig config;            // its architecture and dtype fields are ignored
+  // Its architecture and dtype fields are ignored: with query_key_norm a Qwen3ForCausalLM is made,
+  // else a LlamaForCausalLM.
+  HfConfig config;
   DType dtype = DType::bf16;  // f32, bf16 or f16
   std::uint64_t seed = 42;
   std::uint64_t shard_bytes = 5'000'000'000;

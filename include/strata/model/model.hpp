@@ -32,7 +32,7 @@ struct BlockSpec {
       0;  // elements of the flat vector, alignment gaps included (zero, never trained)
 };
 
-enum class Rope : std::uint8_t { plain, llama3 };  // rope_type "default", "llama3"
+enum class Rope : std::uint8_t { plain, linear, llama3, yarn };  // "default" and rope_types
 
 struct LlamaConfig {
   std::int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0, num_layers = 0;
@@ -41,10 +41,14 @@ struct LlamaConfig {
   float rms_norm_epsilon = 1e-5f;
   bool tie_word_embeddings = false, attention_bias = false, mlp_bias = false;
   bool attention_output_bias = true;  // attention_bias includes the output projection
+  bool query_key_norm = false;        // RMSNorm over each head of q and k, before RoPE
   Rope rope = Rope::plain;
   double rope_theta = 10000.0;
   double rope_factor = 8, rope_low_freq_factor = 1, rope_high_freq_factor = 4,
          rope_original_max_positions = 8192;
+  double rope_beta_fast = 32, rope_beta_slow = 1;  // yarn: turns at which it begins and ends
+  bool rope_truncates = true;                      // yarn: between whole pairs
+  double rope_attention_factor = 1;                // of what is rotated; yarn: above 1
   double initializer_range = 0.02;
 };
 

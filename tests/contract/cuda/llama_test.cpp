@@ -15,7 +15,8 @@ namespace {
 using test::MicroBatch;
 using test::ModelHarness;
 
-// Heads for tensor cores in bf16; tied and with biases, so that every op of the model takes part.
+// Heads for tensor cores in bf16, normed; tied and with biases, so that every op of the model takes
+// part.
 LlamaConfig small_llama() {
   LlamaConfig config = test::tiny_llama();
   config.vocab_size = is_on_gpu() ? 503 : 101;
@@ -25,7 +26,7 @@ LlamaConfig small_llama() {
   config.num_key_value_heads = config.num_heads / 2;
   config.head_dim = 64;
   config.max_positions = 1024;
-  config.tie_word_embeddings = config.attention_bias = true;
+  config.tie_word_embeddings = config.attention_bias = config.query_key_norm = true;
   return config;
 }
 

@@ -1,5 +1,5 @@
-// Against transformers' LlamaForCausalLM and Qwen2ForCausalLM in fp32: logits, token losses, loss
-// and every parameter's gradient (make_goldens.py).
+// Against transformers' models in fp32: logits, token losses, loss and every parameter's gradient
+// (make_goldens.py).
 
 #include <gtest/gtest.h>
 
@@ -32,6 +32,12 @@ std::vector<std::int32_t> read_integers(const SafetensorsReader& file, const std
   return integers;
 }
 
+Rope rope_of(const std::string& type) {
+  if (type == "linear") return Rope::linear;
+  if (type == "llama3") return Rope::llama3;
+  return type == "yarn" ? Rope::yarn : Rope::plain;
+}
+
 LlamaConfig config_of(const std::filesystem::path& folder) {
   const HfConfig source = read_hf_config(folder);
   LlamaConfig config;
@@ -47,12 +53,17 @@ LlamaConfig config_of(const std::filesystem::path& folder) {
   config.attention_bias = source.attention_bias;
   config.attention_output_bias = source.attention_output_bias;
   config.mlp_bias = source.mlp_bias;
-  config.rope = source.rope_type == "llama3" ? Rope::llama3 : Rope::plain;
+  config.query_key_norm = source.query_key_norm;
+  config.rope = rope_of(source.rope_type);
   config.rope_theta = source.rope_theta;
   config.rope_factor = source.rope_factor;
   config.rope_low_freq_factor = source.rope_low_freq_factor;
   config.rope_high_freq_factor = source.rope_high_freq_factor;
   config.rope_original_max_positions = source.rope_original_max_positions;
+  config.rope_beta_fast = source.rope_beta_fast;
+  config.rope_beta_slow = source.rope_beta_slow;
+  config.rope_truncates = source.rope_truncates;
+  config.rope_attention_factor = source.rope_attention_factor;
   return config;
 }
 
@@ -148,7 +159,8 @@ TEST_P(LlamaGolden, StaysNearTransformersF32InBf16) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, LlamaGolden,
                          testing::Combine(testing::Values("tied", "untied_packed", "bias_llama3",
-                                                          "qwen2"),
+                                                          "qwen2", "qwen3", "mistral_window",
+                                                          "llama_yarn"),
                                           testing::Values("ref", "cpu")),
                          [](const auto& param) {
                            return std::string(std::get<0>(param.param)) + "_" +
@@ -185,6 +197,27 @@ TEST(RopeFrequencies, AreThoseOfTransformersScaledForLlama3) {
   config.head_dim = 64;
   config.rope_factor = 32;
   expect_frequencies(config, "llama3.2");
+}
+
+TEST(RopeFrequencies, AreThoseOfTransformersScaledLinearly) {
+  LlamaConfig config = rope_config(128, 1e4);
+  config.rope = Rope::linear;
+  config.rope_factor = 4;
+  expect_frequencies(config, "linear");
+}
+
+TEST(RopeFrequencies, AreThoseOfTransformersScaledByYarn) {
+  LlamaConfig config = rope_config(128, 1e6);
+  config.rope = Rope::yarn;
+  config.rope_factor = 4;
+  config.rope_original_max_positions = 32768;
+  expect_frequencies(config, "qwen3.yarn");
+  config = rope_config(64, 150000);
+  config.rope = Rope::yarn;
+  config.rope_factor = 32;
+  config.rope_original_max_positions = 4096;
+  config.rope_truncates = false;
+  expect_frequencies(config, "yarn.untruncated");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the goldens of tests/golden/model from transformers' Llama and Qwen2.
+"""Writes the goldens of tests/golden/model from transformers' Llama, Qwen2, Qwen3 and Mistral.
 
 Usage: make_goldens.py [FOLDER]   (needs torch, transformers, safetensors; default: its own folder)
 
@@ -17,12 +17,16 @@ import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import (LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM,
+                          Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 # Small enough that 48 tokens meet the kept, the blended and the stretched frequencies.
 LLAMA3_ROPE = {"rope_type": "llama3", "rope_theta": 500.0, "factor": 8.0, "low_freq_factor": 1.0,
                "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+# Of its eight pairs some turn as they did, some between, some a fourth as fast.
+YARN_ROPE = {"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0, "beta_fast": 4.0,
+             "beta_slow": 1.0, "original_max_position_embeddings": 64}
 PLAIN_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 
 CASES = {
@@ -36,8 +40,17 @@ CASES = {
     "qwen2": dict(seed=4, documents=[30, 18], tie_word_embeddings=False, hidden_size=32,
                   intermediate_size=40, num_hidden_layers=2, rope_parameters=PLAIN_ROPE,
                   use_sliding_window=False),
+    "qwen3": dict(seed=6, documents=[30, 18], tie_word_embeddings=True, hidden_size=32,
+                  intermediate_size=40, num_hidden_layers=2, rope_parameters=PLAIN_ROPE),
+    "llama_yarn": dict(seed=7, documents=[48], tie_word_embeddings=True, hidden_size=32,
+                       intermediate_size=40, num_hidden_layers=2, rope_parameters=YARN_ROPE),
+    # The longest row in which every token sees all before it.
+    "mistral_window": dict(seed=5, documents=[48], tie_word_embeddings=True, hidden_size=32,
+                           intermediate_size=40, num_hidden_layers=2, rope_parameters=PLAIN_ROPE,
+                           sliding_window=48),
 }
-CLASSES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM)}  # others: Llama
+CLASSES = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "qwen3": (Qwen3Config, Qwen3ForCausalLM),
+           "mistral_window": (MistralConfig, MistralForCausalLM)}  # others: Llama
 
 ROPE_CASES = {
     "smollm2": (64, {"rope_type": "default", "rope_theta": 100000.0}),
@@ -48,6 +61,11 @@ ROPE_CASES = {
     "llama3.2": (64, {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 32.0,
                       "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                       "original_max_position_embeddings": 8192}),
+    "linear": (128, {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}),
+    "qwen3.yarn": (128, {"rope_type": "yarn", "rope_theta": 1000000.0, "factor": 4.0,
+                         "original_max_position_embeddings": 32768}),
+    "yarn.untruncated": (64, {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0,
+                              "truncate": False, "original_max_position_embeddings": 4096}),
 }
 
 

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
-CASES = {"tied": 11, "qwen2": 12}  # seeds
+CASES = {"tied": 11, "qwen2": 12, "qwen3": 13}  # seeds
 STEPS = 10
 LEARNING_RATE = 3e-3
 WEIGHT_DECAY = 0.1

@@ -89,11 +89,11 @@ TEST(HfConfig, ReadsEitherDtypeSpellingUnlessTheyDisagree) {
 
 TEST(HfConfig, RefusesOtherClassesByName) {
   for (const char* name :
-       {"Qwen3ForCausalLM", "GemmaForCausalLM", "LlamaForSequenceClassification"}) {
+       {"Qwen3MoeForCausalLM", "GemmaForCausalLM", "LlamaForSequenceClassification"}) {
     EXPECT_THAT(complaint<ConfigError>({{"architectures", {name}}}), HasSubstr(name));
   }
-  EXPECT_THAT(complaint<ConfigError>({{"architectures", {"Qwen3ForCausalLM"}}}),
-              HasSubstr("normalises"));
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", {"Qwen3MoeForCausalLM"}}}),
+              HasSubstr("experts"));
 }
 
 json of_class(const char* architecture, const json& changes) {
@@ -117,25 +117,75 @@ TEST(HfConfig, GivesQwen2BiasesOfQueryKeyAndValueAlone) {
                                   "self_attn.v_proj.bias"));
 }
 
+TEST(HfConfig, GivesQwen3NormsOfTheHeadsOfQueryAndKey) {
+  const json stated = of_class("Qwen3ForCausalLM", {{"head_dim", 32}, {"max_window_layers", 2}});
+  const HfConfig config = parse(stated);
+  EXPECT_EQ(config.architecture, "Qwen3ForCausalLM");
+  EXPECT_EQ(parse({{"architectures", nullptr},
+                   {"model_type", "qwen3"},
+                   {"num_key_value_heads", 2},
+                   {"max_position_embeddings", 64},
+                   {"head_dim", 32}})
+                .architecture,
+            "Qwen3ForCausalLM");
+  EXPECT_FALSE(config.attention_bias || config.mlp_bias || config.tie_word_embeddings);
+  EXPECT_EQ(config.sliding_window, 0);
+  std::vector<std::string> of_layer;
+  for (const ExpectedTensor& tensor : llama_tensors(config)) {
+    if (!tensor.name.starts_with("model.layers.1.self_attn.")) continue;
+    of_layer.push_back(tensor.name.substr(25));
+    if (tensor.name.ends_with("_norm.weight")) {
+      EXPECT_THAT(tensor.shape, ElementsAre(32));
+    }
+  }
+  EXPECT_THAT(of_layer, ElementsAre("q_proj.weight", "k_proj.weight", "v_proj.weight",
+                                    "o_proj.weight", "q_norm.weight", "k_norm.weight"));
+  EXPECT_FALSE(parse(json::object()).query_key_norm);
+}
+
+TEST(HfConfig, TakesQwen3sAttentionBiasesAsStatedAndRefusesItsMlps) {
+  json config = of_class("Qwen3ForCausalLM", {{"head_dim", 32}, {"attention_bias", true}});
+  EXPECT_TRUE(parse(config).attention_bias && parse(config).attention_output_bias);
+  config["mlp_bias"] = true;
+  EXPECT_THAT(complaint<ConfigError>(config), HasSubstr("mlp_bias"));
+  EXPECT_THAT(complaint<ConfigError>(of_class("Qwen3ForCausalLM", json::object())),
+              HasSubstr("head_dim"));
+}
+
 TEST(HfConfig, ReadsMistralWithoutAWindow) {
   const HfConfig config = parse(of_class("MistralForCausalLM", {{"sliding_window", nullptr}}));
   EXPECT_EQ(config.architecture, "MistralForCausalLM");
   EXPECT_FALSE(config.attention_bias || config.mlp_bias);
 }
 
-TEST(HfConfig, RefusesWindowsAsEachClassMeansThem) {
-  const auto refusal = [](const char* name, const json& changes) {
-    return complaint<ConfigError>(of_class(name, changes));
+TEST(HfConfig, ReadsWindowsAsEachClassMeansThem) {
+  const auto window = [](const char* name, const json& changes) {
+    return parse(of_class(name, changes)).sliding_window;
   };
-  EXPECT_THAT(refusal("MistralForCausalLM", json::object()), HasSubstr("null says"));
-  EXPECT_THAT(
-      refusal("MistralForCausalLM", {{"sliding_window", 4096}, {"use_sliding_window", false}}),
-      HasSubstr("sliding_window"));
-  EXPECT_THAT(refusal("Qwen2ForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", true}}),
-              HasSubstr("sliding_window"));
-  EXPECT_THAT(
-      refusal("Qwen2ForCausalLM", {{"layer_types", {"full_attention", "sliding_attention"}}}),
-      HasSubstr("layer_types"));
+  EXPECT_EQ(window("MistralForCausalLM", {{"sliding_window", 9}}), 9);
+  EXPECT_EQ(window("MistralForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", false}}),
+            9);
+  EXPECT_EQ(window("MistralForCausalLM", json::object()), 4096) << "as transformers has it";
+  EXPECT_EQ(window("MistralForCausalLM", {{"sliding_window", nullptr}}), 0);
+  EXPECT_EQ(window("Qwen2ForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", true}}), 9);
+  EXPECT_EQ(window("Qwen2ForCausalLM", {{"use_sliding_window", true}}), 4096);
+  EXPECT_EQ(window("Qwen2ForCausalLM", {{"sliding_window", 9}}), 0) << "not switched on";
+  EXPECT_EQ(window("LlamaForCausalLM", {{"sliding_window", 9}}), 9);
+  EXPECT_EQ(window("LlamaForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", false}}), 0);
+  EXPECT_EQ(window("LlamaForCausalLM", json::object()), 0);
+  EXPECT_THAT(complaint<ConfigError>({{"sliding_window", 0}}), HasSubstr("sliding_window"));
+}
+
+TEST(HfConfig, TakesAWindowOfSomeLayersForOneOfAll) {
+  json config = of_class("Qwen2ForCausalLM", {{"sliding_window", 9}, {"use_sliding_window", true}});
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  EXPECT_EQ(parse(config).sliding_window, 9);
+  config["use_sliding_window"] = false;
+  EXPECT_THAT(complaint<ConfigError>(config), HasSubstr("layer_types"));
+  config["layer_types"] = {"full_attention", "full_attention"};
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["layer_types"] = {"full_attention", "linear_attention"};
+  EXPECT_THAT(complaint<ConfigError>(config), HasSubstr("layer_types"));
 }
 
 TEST(HfConfig, RefusesBiasesThatTheClassDoesNotHave) {
@@ -157,8 +207,8 @@ TEST(HfConfig, RefusesToGuessWhatOtherClassesHaveOtherDefaultsFor) {
 TEST(HfConfig, FallsBackOnTheModelTypeAndRefusesOthers) {
   EXPECT_EQ(parse({{"architectures", nullptr}, {"model_type", "llama"}}).architecture,
             "LlamaForCausalLM");
-  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}, {"model_type", "qwen3"}}),
-              HasSubstr("qwen3"));
+  EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}, {"model_type", "gemma"}}),
+              HasSubstr("gemma"));
   EXPECT_THAT(complaint<ConfigError>({{"model_type", "mistral"}}), HasSubstr("disagree"));
   EXPECT_THAT(complaint<ConfigError>({{"architectures", nullptr}}), HasSubstr("model_type"));
 }
@@ -169,8 +219,6 @@ TEST(HfConfig, RefusesWhatWouldBeIgnored) {
   EXPECT_THAT(complaint<ConfigError>({{"text_config", json::object()}}), HasSubstr("multimodal"));
   EXPECT_THAT(complaint<ConfigError>({{"quantization_config", {{"bits", 4}}}}),
               HasSubstr("quantiz"));
-  EXPECT_THAT(complaint<ConfigError>({{"sliding_window", 4096}}), HasSubstr("sliding_window"));
-  EXPECT_NO_THROW(parse({{"sliding_window", nullptr}}));
 }
 
 TEST(HfConfig, RefusesSizesOutOfRangeAndContradictions) {
@@ -221,6 +269,27 @@ TEST(HfConfig, TextOfEveryPresetReadsBackEqual) {
     EXPECT_EQ(num_parameters(back), num_parameters(config));
     EXPECT_EQ(back.dtype, "bfloat16");
   }
+}
+
+TEST(HfConfig, TextOfEveryRopeReadsBackEqual) {
+  for (const char* type : {"default", "linear", "llama3", "yarn"}) {
+    HfConfig config = random_model_preset("tiny");
+    config.rope_type = type;
+    const HfConfig back = parse_hf_config(hf_config_text(config, DType::bf16), type);
+    EXPECT_EQ(back.rope_type, type);
+    EXPECT_EQ(back.rope_factor, config.rope_factor);
+    EXPECT_EQ(hf_config_text(parse_hf_config(hf_config_text(back, DType::bf16), type), DType::bf16),
+              hf_config_text(back, DType::bf16));
+  }
+}
+
+TEST(HfConfig, TextOfAModelWithHeadNormsIsAQwen3s) {
+  HfConfig config = random_model_preset("tiny");
+  config.query_key_norm = true;
+  const HfConfig back = parse_hf_config(hf_config_text(config, DType::bf16), "its text");
+  EXPECT_EQ(back.architecture, "Qwen3ForCausalLM");
+  EXPECT_TRUE(back.query_key_norm);
+  EXPECT_EQ(num_parameters(back), num_parameters(config));
 }
 
 TEST(HfConfig, CountsTheParametersOfKnownModels) {

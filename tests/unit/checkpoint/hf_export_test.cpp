@@ -129,6 +129,17 @@ TEST_F(HfExport, KeepsTheConfigsBytesWhenTheDtypeIsTheSame) {
   EXPECT_EQ(read_bytes(folder_ / "out" / "config.json"), odd);
 }
 
+TEST_F(HfExport, WritesAWindowAsTheBaseStatesIt) {
+  std::string text = read_bytes(base_ / "config.json");
+  const std::string llama = R"("LlamaForCausalLM")", type = R"("llama")";
+  text.replace(text.find(llama), llama.size(), R"("MistralForCausalLM")");
+  text.replace(text.find(type), type.size(), R"("mistral", "sliding_window" :4096)");
+  write_bytes(base_ / "config.json", text);
+  export_to(folder_ / "out");
+  EXPECT_EQ(read_bytes(folder_ / "out" / "config.json"), text);
+  EXPECT_EQ(read_hf_config(folder_ / "out").sliding_window, 4096);
+}
+
 TEST_F(HfExport, ChangesOnlyTheDtypeOfTheConfig) {
   export_to(folder_ / "out", {.dtype = DType::f32});
   std::string expected = read_bytes(base_ / "config.json");

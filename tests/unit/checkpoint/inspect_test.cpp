@@ -64,10 +64,10 @@ TEST(InspectModelFolder, SummarisesAGoodFolder) {
 
 TEST(InspectModelFolder, ReportsWhatFailsAndShowsTheRest) {
   const TempFolder folder;
-  write_bytes(folder / "config.json", R"({"architectures":["Qwen3ForCausalLM"]})");
+  write_bytes(folder / "config.json", R"({"architectures":["Qwen3MoeForCausalLM"]})");
   write_f32_safetensors(folder / "model.safetensors", {{"w", {1}, {NAN}}});
   const std::string text = inspect_model_folder(folder.path(), InspectStatistics::per_tensor);
-  EXPECT_THAT(text, ContainsRegex("config.json: FAILED: .*Qwen3ForCausalLM"));
+  EXPECT_THAT(text, ContainsRegex("config.json: FAILED: .*Qwen3MoeForCausalLM"));
   EXPECT_THAT(text, HasSubstr("safetensors files and index: ok"));
   EXPECT_THAT(text, HasSubstr("all elements finite: FAILED: 1 elements"));
   EXPECT_THAT(text, HasSubstr("1 tensors"));

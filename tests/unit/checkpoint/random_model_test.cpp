@@ -128,6 +128,21 @@ TEST(RandomModel, StartsNormsAtOneAndBiasesAtZero) {
   EXPECT_EQ(values, std::vector<float>(64, 0.0f));
 }
 
+TEST(RandomModel, StartsNormsOfHeadsAtOne) {
+  const TempFolder folder;
+  RandomModelOptions options = tiny_options();
+  options.config.query_key_norm = true;
+  make_random_model(folder / "model", options);
+  const HfConfig config = read_hf_config(folder / "model");
+  EXPECT_EQ(config.architecture, "Qwen3ForCausalLM");
+  const HfWeights weights(folder / "model", llama_tensors(config));
+  for (const char* name : {"q_norm", "k_norm"}) {
+    std::vector<float> values(16);
+    weights.read_f32(std::string("model.layers.2.self_attn.") + name + ".weight", 0, values);
+    EXPECT_EQ(values, std::vector<float>(16, 1.0f)) << name;
+  }
+}
+
 TEST(RandomModel, OmitsTheTiedHead) {
   const TempFolder folder;
   RandomModelOptions options = tiny_options();

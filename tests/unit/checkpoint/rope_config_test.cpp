@@ -86,8 +86,66 @@ TEST(RopeConfig, RefusesSpellingsThatDisagree) {
       HasSubstr("disagree"));
 }
 
+TEST(RopeConfig, ReadsLinearScaling) {
+  const HfConfig config = parse({{"rope_scaling", {{"type", "linear"}, {"factor", 4}}}});
+  EXPECT_EQ(config.rope_type, "linear");
+  EXPECT_EQ(config.rope_factor, 4);
+  EXPECT_THAT(complaint({{"rope_scaling", {{"type", "linear"}}}}), HasSubstr("needs 'factor'"));
+  EXPECT_THAT(complaint({{"rope_scaling", {{"type", "linear"}, {"factor", 0.5}}}}),
+              HasSubstr("at least 1"));
+  EXPECT_THAT(complaint({{"rope_scaling", {{"type", "linear"}, {"factor", 4}, {"beta_fast", 32}}}}),
+              HasSubstr("beta_fast"));
+}
+
+json yarn(const json& changes = json::object()) {
+  json scaling = {
+      {"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 32768}};
+  scaling.update(changes);
+  return scaling;
+}
+
+TEST(RopeConfig, ReadsYarnWithThePapersDefaults) {
+  const HfConfig config = parse({{"rope_theta", 1e6}, {"rope_scaling", yarn()}});
+  EXPECT_EQ(config.rope_type, "yarn");
+  EXPECT_EQ(config.rope_factor, 4);
+  EXPECT_EQ(config.rope_original_max_positions, 32768);
+  EXPECT_EQ(config.rope_beta_fast, 32);
+  EXPECT_EQ(config.rope_beta_slow, 1);
+  EXPECT_TRUE(config.rope_truncates);
+  EXPECT_NEAR(config.rope_attention_factor, 1.1386294, 1e-7);  // 0.1 ln 4 + 1
+}
+
+TEST(RopeConfig, ReadsYarnsOwnFactors) {
+  const auto factor = [](const json& changes) {
+    return parse({{"rope_parameters", yarn(changes)}}).rope_attention_factor;
+  };
+  EXPECT_EQ(factor({{"attention_factor", 1.5}, {"mscale", 2.0}}), 1.5);
+  EXPECT_EQ(factor({{"factor", 1.0}}), 1);
+  EXPECT_NEAR(factor({{"mscale", 2.0}}), 1.1386294, 1e-7) << "one of two says nothing";
+  EXPECT_NEAR(factor({{"mscale", 2.0}, {"mscale_all_dim", 1.0}}), 1.2772589 / 1.1386294, 1e-7);
+  const HfConfig config = parse(
+      {{"rope_parameters", yarn({{"beta_fast", 16}, {"beta_slow", 2.0}, {"truncate", false}})}});
+  EXPECT_EQ(config.rope_beta_fast, 16);
+  EXPECT_EQ(config.rope_beta_slow, 2);
+  EXPECT_FALSE(config.rope_truncates);
+}
+
+TEST(RopeConfig, RefusesIncompleteOrContradictoryYarn) {
+  for (const char* key : {"factor", "original_max_position_embeddings"}) {
+    json scaling = yarn();
+    scaling.erase(key);
+    EXPECT_THAT(complaint({{"rope_scaling", scaling}}), HasSubstr(key));
+  }
+  EXPECT_THAT(complaint({{"rope_scaling", yarn({{"factor", 0.5}})}}), HasSubstr("at least 1"));
+  EXPECT_THAT(complaint({{"rope_scaling", yarn({{"beta_fast", 0.5}})}}), HasSubstr("beta_slow"));
+  EXPECT_THAT(complaint({{"rope_scaling", yarn({{"finetuned", true}})}}), HasSubstr("finetuned"));
+  EXPECT_THAT(complaint({{"rope_theta", 1.0}, {"rope_scaling", yarn()}}), HasSubstr("rope_theta"));
+  EXPECT_THAT(complaint({{"rope_scaling", yarn({{"mscale", -9.0}, {"mscale_all_dim", 1.0}})}}),
+              HasSubstr("mscale"));
+}
+
 TEST(RopeConfig, RefusesOtherTypesByName) {
-  for (const char* type : {"linear", "dynamic", "yarn", "longrope", "su"}) {
+  for (const char* type : {"dynamic", "longrope", "su"}) {
     EXPECT_THAT(complaint({{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}), HasSubstr(type));
     EXPECT_THAT(complaint({{"rope_parameters", {{"rope_type", type}}}}), HasSubstr(type));
   }

@@ -64,7 +64,7 @@ class LlamaRun : public testing::TestWithParam<const char*> {
 // The harness checks guards, NaN-filled outputs and scratch, and operands that are only read.
 TEST_P(LlamaRun, WritesAllItsOutputsAndNothingElse) {
   for (DType dtype : {DType::f32, DType::bf16}) {
-    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama()}) {
+    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama(), tiny_qwen3()}) {
       for (std::int64_t chunk : {0, 13}) {
         ModelHarness harness = make(config, {dtype, num_tokens, chunk});
         const std::array rows{mixed_row()};
@@ -166,7 +166,7 @@ TEST_P(LlamaRun, RepeatsItsBits) {
 TEST_P(LlamaRun, GivesTheSameBitsFromKeptLayersAsFromRecomputedOnes) {
   const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{num_tokens}, 1)};
   for (DType dtype : {DType::f32, DType::bf16}) {
-    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama()}) {
+    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama(), tiny_qwen3()}) {
       ModelHarness recomputed = make(config, {dtype, num_tokens, 16});
       recomputed.train(rows, loss_scale_of(rows));
       for (int kept : {1, 2}) {

@@ -68,6 +68,12 @@ void ModelHarness::set_weight(const std::string& name, std::span<const float> va
   std::ranges::copy(values, weights_[place.block].begin() + place.parameter->offset);
 }
 
+std::vector<float> ModelHarness::weight(const std::string& name) const {
+  const Place place = find(name);
+  const auto begin = weights_[place.block].begin() + place.parameter->offset;
+  return {begin, begin + place.parameter->count()};
+}
+
 std::vector<float> ModelHarness::gradient(const std::string& name) const {
   const Place place = find(name);
   const auto begin = gradients_[place.block].begin() + place.parameter->offset;

@@ -41,6 +41,7 @@ class ModelHarness {
   void score(std::span<const MicroBatch> micro_batches, double loss_scale);
 
   double loss() const { return loss_; }
+  std::vector<float> weight(const std::string& name) const;
   std::vector<float> gradient(const std::string& name) const;
 
  private:

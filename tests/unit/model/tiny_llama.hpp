@@ -31,6 +31,13 @@ inline LlamaConfig tiny_llama() {
   return config;
 }
 
+// With norms of the heads of q and k, as Qwen3 has them.
+inline LlamaConfig tiny_qwen3() {
+  LlamaConfig config = tiny_llama();
+  config.query_key_norm = true;
+  return config;
+}
+
 inline std::unique_ptr<Kernels> make_kernels(std::string_view name) {
   if (name == "ref") return make_ref_kernels();
   return make_cpu_kernels({.num_threads = 2});

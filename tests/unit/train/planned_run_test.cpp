@@ -2,9 +2,11 @@
 
 #include "strata/train/planned_run.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
@@ -63,6 +65,36 @@ TEST(PlannedRun, PlansNoSecondMomentForAnOptimizerWithout) {
   EXPECT_NEAR(bytes_per_parameter(run, Role::master), 4, 1e-3);
   EXPECT_NEAR(bytes_per_parameter(run, Role::moment1), 4, 1e-3);
   EXPECT_EQ(bytes_per_parameter(run, Role::moment2), 0);
+}
+
+// A folder as Mistral v0.1 is: with a window shorter than the positions.
+std::filesystem::path model_with_window(std::int64_t window) {
+  const auto folder = testing::fresh_folder("window");
+  auto config = nlohmann::json::parse(hf_config_text(random_model_preset("tiny"), DType::bf16));
+  config["architectures"] = {"MistralForCausalLM"};
+  config["model_type"] = "mistral";
+  config["sliding_window"] = window;
+  std::ofstream(folder / "config.json") << config;
+  return folder;
+}
+
+TEST(PlannedRun, TakesRowsUpToTheLengthOfTheModelsWindow) {
+  RunConfig config = config_for("tiny");
+  config.model_name_or_path = model_with_window(64);
+  config.cutoff_len = 64;
+  EXPECT_NO_THROW(plan_run(config, Purpose::train));
+  EXPECT_NO_THROW(plan_run(config, Purpose::evaluate));
+  config.cutoff_len = 65;
+  for (const Purpose purpose : {Purpose::train, Purpose::evaluate}) {
+    try {
+      plan_run(config, purpose);
+      FAIL() << "planned rows longer than the window";
+    } catch (const ConfigError& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("cutoff_len is 65"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("sliding_window 64"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("Set cutoff_len: 64 or less"));
+    }
+  }
 }
 
 std::uint64_t bytes_on(const PlannedRun& run, const std::string& name, Tier tier) {
