@@ -5,10 +5,10 @@
 
 #include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
+#include "cli/weight_dtype.hpp"
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/checkpoint/llama_tensors.hpp"
 #include "strata/core/bytes.hpp"
-#include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
@@ -16,12 +16,6 @@ namespace {
 struct Options {
   std::string model, output, dtype = "bf16", shard_size = "5GB";
 };
-
-DType parse_weight_dtype(const std::string& name) {
-  if (name == "bf16") return DType::bf16;
-  if (name == "f32" || name == "fp32") return DType::f32;
-  throw ConfigError(fmt::format("--dtype {}: bf16 or fp32", name));
-}
 
 int export_folder(const Options& options) {
   const std::vector<ExpectedTensor> tensors = llama_tensors(read_hf_config(options.model));
