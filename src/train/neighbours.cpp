@@ -251,7 +251,8 @@ class ImprovementSearch {
   // The best of each family, in no order.
   std::vector<Improvement> run() {
     for (const Candidate& candidate : candidates())
-      if (ops_ < most_ops && tries_[candidate.family]++ < most_tries) try_candidate(candidate);
+      if (judge_.planned_ops() < most_ops && tries_[candidate.family]++ < most_tries)
+        try_candidate(candidate);
     std::vector<Improvement> found;
     for (const auto& best : best_)
       if (best && !is_told(found, best->neighbour.scenario)) found.push_back(*best);
@@ -319,13 +320,10 @@ class ImprovementSearch {
 
   // Nothing when it does not fit.
   std::optional<double> simulated_seconds(const Scenario& scenario) {
-    const PlannedRun run = declare_run(scenario.config, scenario.choice.variant);
-    const TierLimits limits = limits_of(scenario, run, limits_);
-    const Plan plan = plan_without_limits(run.program, limits, scenario.choice.policy);
-    ops_ += num_ops(plan);
-    const Fit fit = fit_of(plan, limits);
-    if (fit.fits()) return simulate(run.program, plan, "train", machine_).step_seconds;
-    judge_.learn(scenario, fit);
+    const JudgedPlan made = judge_.plan(scenario);
+    if (made.fit.fits())
+      return simulate(made.run.program, made.run.plan, "train", machine_).step_seconds;
+    judge_.learn(scenario, made.fit);
     return std::nullopt;
   }
 
@@ -349,7 +347,6 @@ class ImprovementSearch {
   const std::vector<Family> families_;
   std::vector<std::optional<Improvement>> best_;  // by family
   std::vector<int> tries_;                        // by family
-  std::int64_t ops_ = 0;
 };
 
 }  // namespace
