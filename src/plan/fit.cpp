@@ -103,7 +103,7 @@ PlanOutlook::Outlook PlanOutlook::of(const Policy& policy) const {
     const Estimate estimate = parts_->estimator->estimate(policy);
     return {estimate.tier_bytes, estimate.least_seconds};
   }
-  return {estimate_memory(*parts_->outline, policy, place_pieces(*parts_->outline, policy)), 0};
+  return {estimate_memory(*parts_->outline, policy, place_state(*parts_->outline, policy)), 0};
 }
 
 }  // namespace strata
