@@ -77,10 +77,8 @@ std::uint64_t bytes_of(const Plan& plan, RoleGroup group) {
 }
 
 double room_in(const Plan& plan, Tier tier) {
-  const std::uint64_t limit = tier == Tier::device
-                                  ? plan.limits.device_bytes
-                                  : plan.limits.host_bytes - plan.limits.buffer_bytes;
-  return room_to_use * static_cast<double>(limit - plan.tier_bytes[static_cast<std::size_t>(tier)]);
+  const auto at = static_cast<std::size_t>(tier);
+  return room_to_use * (capacity_of(plan.limits)[at] - static_cast<double>(plan.tier_bytes[at]));
 }
 
 // As much of one role as there is room for, or all of it: then its slots go.
