@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "sim/resumed_run.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/one_fault_engine.hpp"
 
 namespace strata {
@@ -24,7 +23,6 @@ using ::testing::ElementsAre;
 using testing::ForwardingEngine;
 using testing::fresh_folder;
 using ::testing::HasSubstr;
-using testing::make_training_files;
 using testing::OneFault;
 using testing::OneFaultEngine;
 using testing::ResumeBench;
@@ -32,15 +30,11 @@ using testing::RunTrail;
 using testing::RunWatch;
 using ::testing::ThrowsMessage;
 using testing::tiny_config;
-
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made = make_training_files(random_model_preset("tiny"));
-  return made;
-}
+using testing::tiny_files;
 
 // Everything in RAM: the disk is the checkpoints' alone.
 RunConfig config_of(int world, std::int64_t save_steps, std::int64_t steps) {
-  RunConfig config = tiny_config(files());
+  RunConfig config = tiny_config(tiny_files());
   config.max_steps = steps;
   config.evaluate = false;
   config.gradient_accumulation_steps = 6 / world;

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "sim/resumed_run.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/flipping_engine.hpp"
 #include "src/train/state_pieces.hpp"
 
@@ -53,14 +52,8 @@ class LastRankDamage : public FlippingEngine {
   std::atomic<int> slow_writes_ = 0;
 };
 
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made =
-      testing::make_training_files(random_model_preset("tiny"));
-  return made;
-}
-
 RunConfig config_of(int world) {
-  RunConfig config = testing::tiny_config(files());
+  RunConfig config = testing::tiny_config(testing::tiny_files());
   config.max_steps = 3;
   config.evaluate = false;
   config.gradient_accumulation_steps = 2 / world;

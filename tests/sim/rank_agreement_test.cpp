@@ -33,13 +33,13 @@ using testing::RanksOptions;
 using testing::RanksOutcome;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train_on_ranks;
 using testing::TrainingFiles;
 
 // A rate that does not depend on when training is to end.
 RunConfig constant_rate_config(int world) {
-  static const TrainingFiles files = make_training_files(random_model_preset("tiny"), 100);
-  RunConfig config = of_ranks(tiny_config(files), world, 3);
+  RunConfig config = of_ranks(tiny_config(tiny_files(100)), world, 3);
   config.lr_scheduler_type = ScheduleKind::constant;
   config.evaluate = false;
   config.max_steps = 12;

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -66,6 +68,15 @@ TrainingFiles make_training_files(const HfConfig& model, int documents, DType dt
   return files;
 }
 
+const TrainingFiles& tiny_files(int documents) {
+  static std::mutex mutex;
+  static std::map<int, TrainingFiles> made;
+  const std::lock_guard lock(mutex);
+  const auto [at, is_new] = made.try_emplace(documents);
+  if (is_new) at->second = make_training_files(random_model_preset("tiny"), documents);
+  return at->second;
+}
+
 RunConfig tiny_config(const TrainingFiles& files) {
   RunConfig config;
   config.model_name_or_path = files.model;
@@ -126,8 +137,8 @@ TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options,
   config_.output_dir = fresh_folder("run");
   if (config_.offload.nvme_paths.empty())
     config_.offload.nvme_paths = {config_.output_dir.string()};
-  session_ = std::make_unique<Session>(config_, make_plan(config_),
-                                       SessionOptions{options, make_engine});
+  session_ =
+      std::make_unique<Session>(config_, make_plan(config_), SessionOptions{options, make_engine});
   progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
   trainer_ = std::make_unique<Trainer>(config_, *session_, progress_.get(), watched);
 }

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "io/store/aligned_memory.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 #include "src/train/checkpoint_sink.hpp"
 #include "src/train/state_saver.hpp"
@@ -59,9 +58,7 @@ class DamagedPiece : public ::testing::Test {
     engine_.watch(*writer_);
   }
   static RunConfig config() {
-    static const testing::TrainingFiles files =
-        testing::make_training_files(random_model_preset("tiny"));
-    RunConfig config = testing::tiny_config(files);
+    RunConfig config = testing::tiny_config(testing::tiny_files());
     config.offload.tile_bytes = 16 << 10;
     config.offload.nvme_paths = {"/nvme"};
     return config;

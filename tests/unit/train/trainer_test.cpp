@@ -19,16 +19,11 @@ namespace {
 
 using testing::make_training_files;
 using testing::tiny_config;
-using testing::TrainingFiles;
+using testing::tiny_files;
 using testing::TrainingRun;
 
-const TrainingFiles& files() {
-  static const TrainingFiles made = make_training_files(random_model_preset("tiny"));
-  return made;
-}
-
 RunConfig constant_rate_config(std::int64_t steps) {
-  RunConfig config = tiny_config(files());
+  RunConfig config = tiny_config(tiny_files());
   config.lr_scheduler_type = ScheduleKind::constant;
   config.max_steps = steps;
   return config;
@@ -138,7 +133,8 @@ TEST(Session, ExportsTheWeightsItLoadedBeforeTheFirstStep) {
   RunConfig config = constant_rate_config(1);
   config.bf16 = false;  // the model folder is fp32
   TrainingRun run(config);
-  EXPECT_TRUE(run.exported_weights() == testing::read_bytes(files().model / "model.safetensors"));
+  EXPECT_TRUE(run.exported_weights() ==
+              testing::read_bytes(tiny_files().model / "model.safetensors"));
 }
 
 TEST(Session, GivesTheSameHeldOutLossTwice) {
