@@ -9,6 +9,7 @@
 
 #include "sim/resumed_run.hpp"
 #include "support/flipping_engine.hpp"
+#include "support/polling.hpp"
 #include "src/train/state_pieces.hpp"
 
 namespace strata {
@@ -43,9 +44,7 @@ class LastRankDamage : public FlippingEngine {
   }
   void write_slowly() {
     ++slow_writes_;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!has_flipped() && slow_writes_ > 2 && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (slow_writes_ > 2) testing::comes_true([&] { return has_flipped(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 

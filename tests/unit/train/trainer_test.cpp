@@ -13,6 +13,7 @@
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
+#include "support/polling.hpp"
 
 namespace strata {
 namespace {
@@ -41,7 +42,8 @@ TEST(Trainer, EndsAfterTheCurrentStepOnceToldToStop) {
   TrainingRun stopped(config);
   std::atomic<bool> stop = false;
   std::thread other([&] {
-    while (lines_in(stopped.output_dir() / "metrics.jsonl") < 3) std::this_thread::yield();
+    const auto metrics = stopped.output_dir() / "metrics.jsonl";
+    EXPECT_TRUE(testing::comes_true([&] { return lines_in(metrics) >= 3; }));
     stop = true;
   });
   const TrainOutcome outcome = stopped.train(&stop);
