@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "support/flipping_engine.hpp"
 #include "support/polling.hpp"
 #include "unit/checkpoint/checkpoint_testing.hpp"
 #include "unit/checkpoint/state_checkpoint_testing.hpp"
@@ -249,8 +250,7 @@ bool is_failed_soon(const CheckpointWriter& writer) {
 // Of a save whose first piece is damaged on its way back, once that is known.
 class DamagedSave : public ::testing::Test {
  protected:
-  DamagedSave() : engine_(make_sim_engine({})) {
-    engine_.spoil_read(0);
+  DamagedSave() : engine_(std::make_unique<FlippingEngine>(make_sim_engine({}))) {
     writer_ = CheckpointWriter::open(engine_, out, 1, {vector_}, true);
     EXPECT_TRUE(write(0).ok());
     EXPECT_TRUE(is_failed_soon(*writer_)) << "before all is written";
