@@ -1,20 +1,14 @@
 #pragma once
 // What the commands below `strata bench` share around their measurements.
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "cli/stop_signal.hpp"
+#include "strata/measure/bench_watch.hpp"
 
 namespace strata {
-
-// What a measurement tells of its progress, and what it looks at to end early.
-struct BenchWatch {
-  std::function<void(const std::string& what, double done)> progress;
-  const std::atomic<bool>* stop;
-};
 
 // Measures with a line of progress on stderr. Returns the exit code: of a signal when one ended it,
 // then `after` follows the message.

@@ -67,8 +67,7 @@ int bench_all_command(const Options& options) {
   const StopSignal signal("\nstopping; a second signal ends at once and leaves files behind\n");
   MachineProfile machine;
   const int code = measure_watched(signal, "; nothing is written", [&](const BenchWatch& watch) {
-    bench.progress = watch.progress;
-    bench.stop = watch.stop;
+    bench.watch = watch;
     machine = bench_machine(bench);
   });
   if (code != 0) return code;

@@ -24,8 +24,7 @@ int bench_gpu_command(const Options& options) {
   const StopSignal signal("\nstopping; a second signal ends at once\n");
   GpuReport report;
   const int code = measure_watched(signal, "", [&](const BenchWatch& watch) {
-    bench.progress = watch.progress;
-    bench.stop = watch.stop;
+    bench.watch = watch;
     report = bench_gpu(bench);
   });
   if (code != 0) return code;

@@ -143,7 +143,7 @@ NvmeBench::NvmeBench(const NvmeBenchOptions& options)
     : options_(checked(options)),
       sites_(make_bench_sites(options_.paths, site_bytes(options_))),
       memory_(options_.buffer_bytes),
-      progress_(options_.progress, options_.stop),
+      progress_(options_.watch),
       session_{options_, options_.file_bytes, sites_, memory_.span(), progress_} {
   progress_.plan(planned_seconds(session_));
 }

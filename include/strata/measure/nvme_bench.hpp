@@ -5,12 +5,11 @@
 //
 // Thread contract: one thread.
 
-#include <atomic>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "strata/io/io_engine.hpp"
+#include "strata/measure/bench_watch.hpp"
 #include "strata/measure/nvme_report.hpp"
 
 namespace strata {
@@ -33,9 +32,7 @@ struct NvmeBenchOptions {
   double sustained_s = 0;                  // 0: not asked
   CompareFio fio = CompareFio::no;
   std::string io_engine = "auto";
-  // Called often, from the measuring thread: what is being measured, and the part done, 0 to 1.
-  std::function<void(const std::string& what, double done)> progress = {};
-  const std::atomic<bool>* stop = nullptr;  // set: end early, clean up, throw Interrupted
+  BenchWatch watch = {};
 };
 
 // Throws ConfigError for a path that is no drive (tmpfs, or a file system that refuses O_DIRECT:
