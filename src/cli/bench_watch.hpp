@@ -17,6 +17,8 @@ int measure_watched(const StopSignal& signal, const std::string& after,
 
 // Throws ConfigError when the file's folder is missing: before a measurement, not after it.
 void check_target(const std::string& path);
+// Writes the file where a path is given, and says so.
+void write_asked_file(const std::string& path, const std::string& text);
 // The bytes that an option's text says. Throws ConfigError that names the option.
 std::uint64_t option_bytes(const std::string& option, const std::string& text);
 

@@ -25,11 +25,11 @@ struct NvmeBenchOptions {
   std::uint64_t block_bytes = 4ull << 20;  // where no sweep is asked
   int depth = 32;
   std::vector<NvmePattern> patterns = {nvme_patterns.begin(), nvme_patterns.end()};
-  double duration_s = 2;                   // of each sample
+  double duration_s = 2;  // of each sample
   int repeats = 5;
   Sweep sweep = Sweep::off;
-  double sweep_s = 60;                     // what all of the sweep may take, about
-  double sustained_s = 0;                  // 0: not asked
+  double sweep_s = 60;     // what all of the sweep may take, about
+  double sustained_s = 0;  // 0: not asked
   CompareFio fio = CompareFio::no;
   std::string io_engine = "auto";
   BenchWatch watch = {};
