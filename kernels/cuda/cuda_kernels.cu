@@ -8,20 +8,6 @@
 namespace strata::cuda {
 namespace {
 
-int device_attribute(cudaDeviceAttr attribute, int ordinal) {
-  int value = 0;
-  const cudaError_t status = cudaDeviceGetAttribute(&value, attribute, ordinal);
-  if (status != cudaSuccess)
-    throw_cuda_error("cudaDeviceGetAttribute of device " + std::to_string(ordinal), status);
-  return value;
-}
-
-DeviceLimits limits_of(int ordinal) {
-  return {device_attribute(cudaDevAttrMultiProcessorCount, ordinal),
-          device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, ordinal),
-          device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal)};
-}
-
 class CudaKernels final : public Kernels {
  public:
   explicit CudaKernels(const CudaKernelsOptions& options)

@@ -22,6 +22,20 @@ namespace strata::cuda {
               std::string(cuda_advice(static_cast<int>(status))));
 }
 
+inline int device_attribute(cudaDeviceAttr attribute, int ordinal) {
+  int value = 0;
+  const cudaError_t status = cudaDeviceGetAttribute(&value, attribute, ordinal);
+  if (status != cudaSuccess)
+    throw_cuda_error("cudaDeviceGetAttribute of device " + std::to_string(ordinal), status);
+  return value;
+}
+
+inline DeviceLimits limits_of(int ordinal) {
+  return {device_attribute(cudaDevAttrMultiProcessorCount, ordinal),
+          device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor, ordinal),
+          device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal)};
+}
+
 class CudaLaunch {
  public:
   CudaLaunch(cudaStream_t stream, const DeviceLimits& limits) : stream_(stream), limits_(limits) {}

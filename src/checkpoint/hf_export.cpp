@@ -110,10 +110,16 @@ void export_hf_folder(const fs::path& base, const fs::path& target,
                       const ExportOptions& options) {
   const ExportPlan plan(base, tensors, options);
   StagedFolder folder(target, plan.bytes);
+  WatchedBytes written(tensor_bytes(tensors, options.dtype), options.watch);
+  const TensorSource watched = [&](const std::string& name, std::int64_t first, DType dtype,
+                                   std::span<std::byte> bytes) {
+    source(name, first, dtype, bytes);
+    written.moved(bytes.size());
+  };
   write_verified_text(folder.path() / "config.json", plan.config);
   for (const fs::path& file : plan.copied) copy_bytes(file, folder.path() / file.filename());
   if (!options.card.empty()) write_verified_text(folder.path() / "README.md", options.card);
-  write_shards(folder.path(), tensors, options.dtype, options.shard_bytes, source);
+  write_shards(folder.path(), tensors, options.dtype, options.shard_bytes, watched);
   folder.commit();
 }
 

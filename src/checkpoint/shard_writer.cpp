@@ -12,14 +12,8 @@
 namespace strata {
 namespace {
 
-std::uint64_t tensor_bytes(const ExpectedTensor& tensor, DType dtype) {
+std::uint64_t bytes_of(const ExpectedTensor& tensor, DType dtype) {
   return static_cast<std::uint64_t>(element_count(tensor) * dtype_bytes(dtype));
-}
-
-std::uint64_t total_bytes(std::span<const ExpectedTensor> tensors, DType dtype) {
-  std::uint64_t total = 0;
-  for (const ExpectedTensor& tensor : tensors) total += tensor_bytes(tensor, dtype);
-  return total;
 }
 
 std::string shard_name(std::size_t index, std::size_t count) {
@@ -61,7 +55,7 @@ std::string index_text(std::span<const ExpectedTensor> tensors, std::span<const 
       map[tensors[i].name] = shard_name(shard, shards.size());
     }
   }
-  const nlohmann::json index = {{"metadata", {{"total_size", total_bytes(tensors, dtype)}}},
+  const nlohmann::json index = {{"metadata", {{"total_size", tensor_bytes(tensors, dtype)}}},
                                 {"weight_map", std::move(map)}};
   return index.dump(2) + "\n";
 }
@@ -73,7 +67,7 @@ std::vector<ShardRange> plan_shards(std::span<const ExpectedTensor> tensors, DTy
   std::vector<ShardRange> shards{{0, 0}};
   std::uint64_t filled = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const std::uint64_t bytes = tensor_bytes(tensors[i], dtype);
+    const std::uint64_t bytes = bytes_of(tensors[i], dtype);
     if (filled > 0 && filled + bytes > shard_bytes) {
       shards.push_back({i, i});
       filled = 0;
@@ -84,9 +78,15 @@ std::vector<ShardRange> plan_shards(std::span<const ExpectedTensor> tensors, DTy
   return shards;
 }
 
+std::uint64_t tensor_bytes(std::span<const ExpectedTensor> tensors, DType dtype) {
+  std::uint64_t bytes = 0;
+  for (const ExpectedTensor& tensor : tensors) bytes += bytes_of(tensor, dtype);
+  return bytes;
+}
+
 std::uint64_t shard_bytes_needed(std::span<const ExpectedTensor> tensors, DType dtype) {
   constexpr std::uint64_t described_bytes = 512;  // a tensor's place in header and index, amply
-  return total_bytes(tensors, dtype) + described_bytes * (tensors.size() + 1);
+  return tensor_bytes(tensors, dtype) + described_bytes * (tensors.size() + 1);
 }
 
 void write_shards(const std::filesystem::path& folder, std::span<const ExpectedTensor> tensors,

@@ -19,6 +19,9 @@ struct ShardRange {
 std::vector<ShardRange> plan_shards(std::span<const ExpectedTensor> tensors, DType dtype,
                                     std::uint64_t shard_bytes);
 
+// Of the tensors alone.
+std::uint64_t tensor_bytes(std::span<const ExpectedTensor> tensors, DType dtype);
+
 // Bytes of all files that write_shards would make, within a few kilobytes a tensor.
 std::uint64_t shard_bytes_needed(std::span<const ExpectedTensor> tensors, DType dtype);
 

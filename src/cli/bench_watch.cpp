@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/progress_line.hpp"
+#include "cli/text_file.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
@@ -27,6 +28,12 @@ void check_target(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty() || std::filesystem::is_directory(folder)) return;
   throw ConfigError(fmt::format("{}: {} is no folder", path, folder.string()));
+}
+
+void write_asked_file(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  replace_text_file(path, text);
+  fmt::print("\nwrote {}\n", path);
 }
 
 std::uint64_t option_bytes(const std::string& option, const std::string& text) {

@@ -1,20 +1,14 @@
 #pragma once
 // What the commands below `strata bench` share around their measurements.
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "cli/stop_signal.hpp"
+#include "strata/measure/bench_watch.hpp"
 
 namespace strata {
-
-// What a measurement tells of its progress, and what it looks at to end early.
-struct BenchWatch {
-  std::function<void(const std::string& what, double done)> progress;
-  const std::atomic<bool>* stop;
-};
 
 // Measures with a line of progress on stderr. Returns the exit code: of a signal when one ended it,
 // then `after` follows the message.
@@ -23,6 +17,8 @@ int measure_watched(const StopSignal& signal, const std::string& after,
 
 // Throws ConfigError when the file's folder is missing: before a measurement, not after it.
 void check_target(const std::string& path);
+// Writes the file where a path is given, and says so.
+void write_asked_file(const std::string& path, const std::string& text);
 // The bytes that an option's text says. Throws ConfigError that names the option.
 std::uint64_t option_bytes(const std::string& option, const std::string& text);
 

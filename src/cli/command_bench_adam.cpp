@@ -118,8 +118,7 @@ int bench_adam_command(const Options& options) {
   bench.repeats = options.repeats;
   return run_pass_bench(
       [&](const BenchWatch& watch) {
-        bench.progress = watch.progress;
-        bench.stop = watch.stop;
+        bench.watch = watch;
         return bench_adam(bench);
       },
       options.json,

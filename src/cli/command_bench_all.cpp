@@ -10,7 +10,6 @@
 #include "cli/bench_watch.hpp"
 #include "cli/command_bench.hpp"
 #include "cli/machine_values.hpp"
-#include "cli/text_file.hpp"
 #include "strata/cli/machine_file.hpp"
 #include "strata/core/error.hpp"
 #include "strata/measure/machine_bench.hpp"
@@ -54,12 +53,6 @@ MachineBenchOptions bench_options(const Options& options) {
   return bench;
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  replace_text_file(path, text);
-  fmt::print("\nwrote {}\n", path);
-}
-
 int bench_all_command(const Options& options) {
   check_target(options.profile);
   check_target(options.json);
@@ -67,14 +60,13 @@ int bench_all_command(const Options& options) {
   const StopSignal signal("\nstopping; a second signal ends at once and leaves files behind\n");
   MachineProfile machine;
   const int code = measure_watched(signal, "; nothing is written", [&](const BenchWatch& watch) {
-    bench.progress = watch.progress;
-    bench.stop = watch.stop;
+    bench.watch = watch;
     machine = bench_machine(bench);
   });
   if (code != 0) return code;
   fmt::print("{}", machine_table(machine));
-  write_file(options.profile, machine_file_text(machine));
-  write_file(options.json, machine_json(machine));
+  write_asked_file(options.profile, machine_file_text(machine));
+  write_asked_file(options.json, machine_json(machine));
   return 0;
 }
 

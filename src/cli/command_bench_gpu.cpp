@@ -5,7 +5,6 @@
 #include "cli/bench_device.hpp"
 #include "cli/bench_watch.hpp"
 #include "cli/command_bench.hpp"
-#include "cli/text_file.hpp"
 #include "strata/measure/gpu_bench.hpp"
 
 namespace strata {
@@ -24,16 +23,13 @@ int bench_gpu_command(const Options& options) {
   const StopSignal signal("\nstopping; a second signal ends at once\n");
   GpuReport report;
   const int code = measure_watched(signal, "", [&](const BenchWatch& watch) {
-    bench.progress = watch.progress;
-    bench.stop = watch.stop;
+    bench.watch = watch;
     report = bench_gpu(bench);
   });
   if (code != 0) return code;
   report.strata_version = STRATA_VERSION;
   fmt::print("{}", format_gpu_report(report));
-  if (options.json.empty()) return 0;
-  replace_text_file(options.json, to_json(report));
-  fmt::print("\nwrote {}\n", options.json);
+  write_asked_file(options.json, to_json(report));
   return 0;
 }
 

@@ -21,8 +21,7 @@ int bench_memory_command(const Options& options) {
   bench.repeats = options.repeats;
   return run_pass_bench(
       [&](const BenchWatch& watch) {
-        bench.progress = watch.progress;
-        bench.stop = watch.stop;
+        bench.watch = watch;
         return bench_memory(bench);
       },
       options.json, [](const PassReport&) { return std::string(); });

@@ -135,8 +135,7 @@ int bench_nvme_command(const Options& options) {
   NvmeReport report;
   const int code = measure_watched(signal, "; the files of the benchmark are removed",
                                    [&](const BenchWatch& watch) {
-                                     bench.progress = watch.progress;
-                                     bench.stop = watch.stop;
+                                     bench.watch = watch;
                                      report = bench_nvme(bench);
                                    });
   if (code != 0) return code;

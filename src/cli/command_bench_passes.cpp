@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/text_file.hpp"
 #include "strata/topology/topology.hpp"
 
 namespace strata {
@@ -22,9 +21,7 @@ int run_pass_bench(const std::function<PassReport(const BenchWatch&)>& measure,
   if (code != 0) return code;
   report.strata_version = STRATA_VERSION;
   fmt::print("{}\n{}", format_pass_report(report), answer(report));
-  if (json_path.empty()) return 0;
-  replace_text_file(json_path, to_json(report));
-  fmt::print("\nwrote {}\n", json_path);
+  write_asked_file(json_path, to_json(report));
   return 0;
 }
 

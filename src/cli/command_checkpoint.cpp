@@ -7,6 +7,7 @@
 #include "cli/checkpoint_diff.hpp"
 #include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
+#include "cli/weight_dtype.hpp"
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -94,15 +95,14 @@ int verify(const CheckpointCommand& command) {
   return 0;
 }
 
-DType export_dtype(const std::string& name) { return name == "bf16" ? DType::bf16 : DType::f32; }
-
 int export_weights(const CheckpointCommand& command) {
   const auto engine = make_reading_engine();
   const auto reader = open_state(*engine, command.path);
   const std::filesystem::path base =
       command.base.empty() ? model_folder_of(*reader) : std::filesystem::path(command.base);
   ByteProgress progress("exporting", "weights");
-  export_checkpoint(*reader, base, command.target, export_dtype(command.dtype), progress.watch());
+  export_checkpoint(*reader, base, command.target, parse_weight_dtype(command.dtype),
+                    progress.watch());
   fmt::print("exported {} as of step {}: {}\n", command.target, reader->info().note.step,
              progress.finish());
   return 0;

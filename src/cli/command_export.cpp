@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <numeric>
 
 #include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
+#include "cli/weight_dtype.hpp"
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/checkpoint/llama_tensors.hpp"
 #include "strata/core/bytes.hpp"
-#include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
@@ -19,27 +17,10 @@ struct Options {
   std::string model, output, dtype = "bf16", shard_size = "5GB";
 };
 
-DType parse_weight_dtype(const std::string& name) {
-  if (name == "bf16") return DType::bf16;
-  if (name == "f32" || name == "fp32") return DType::f32;
-  throw ConfigError(fmt::format("--dtype {}: bf16 or fp32", name));
-}
-
-std::uint64_t exported_bytes(const std::vector<ExpectedTensor>& tensors, DType dtype) {
-  std::uint64_t bytes = 0;
-  for (const ExpectedTensor& tensor : tensors)
-    bytes += static_cast<std::uint64_t>(std::accumulate(tensor.shape.begin(), tensor.shape.end(),
-                                                        dtype_bytes(dtype), std::multiplies<>()));
-  return bytes;
-}
-
 int export_folder(const Options& options) {
   const std::vector<ExpectedTensor> tensors = llama_tensors(read_hf_config(options.model));
   const HfWeights weights(options.model, tensors);
-  const DType exported = parse_weight_dtype(options.dtype);
   std::vector<float> buffer;
-  ByteProgress progress("exporting", "weights");
-  WatchedBytes written(exported_bytes(tensors, exported), progress.watch());
   const TensorSource source = [&](const std::string& name, std::int64_t first, DType dtype,
                                   std::span<std::byte> target) {
     buffer.resize(target.size() / static_cast<std::size_t>(dtype_bytes(dtype)));
@@ -50,11 +31,12 @@ int export_folder(const Options& options) {
       auto* out = reinterpret_cast<bfloat16*>(target.data());
       std::ranges::transform(buffer, out, weight_to_bfloat16);
     }
-    written.moved(target.size());
   };
+  ByteProgress progress("exporting", "weights");
   ExportOptions export_options;
-  export_options.dtype = exported;
+  export_options.dtype = parse_weight_dtype(options.dtype);
   export_options.shard_bytes = parse_bytes(options.shard_size);
+  export_options.watch = progress.watch();
   export_hf_folder(options.model, options.output, tensors, source, export_options);
   fmt::print("exported {}: {}\n", options.output, progress.finish());
   return 0;

@@ -18,12 +18,12 @@ namespace strata {
 namespace {
 
 std::string nearest_text(const Scenario& scenario, const TierLimits& limits) {
-  const std::optional<Scenario> fits = nearest_fit(scenario, limits);
-  const std::string keys = fits ? changed_keys(scenario, *fits) : "";
+  const NearestFit nearest = nearest_fit(scenario, limits);
+  const std::string keys = nearest.scenario ? changed_keys(scenario, *nearest.scenario) : "";
   if (!keys.empty()) return "the nearest that fits: " + keys;
   return "nothing near fits, neither other tiers, nor fewer slots, nor a smaller micro-batch; the "
          "smallest of them needs " +
-         format_fit(nearest_miss(scenario, limits));
+         format_fit(nearest.fit);
 }
 
 // A refusal, and what would not be refused.

@@ -61,8 +61,17 @@ struct ScheduleArgument {
   const char* name;
   bool is_set;
   std::vector<ScheduleKind> kinds;
-  const char* kind_names;
 };
+
+// "cosine, cosine_with_min_lr or warmup_stable_decay"
+std::string names_of(const std::vector<ScheduleKind>& kinds) {
+  std::string text;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (i > 0) text += i + 1 == kinds.size() ? " or " : ", ";
+    text += schedule_name(kinds[i]);
+  }
+  return text;
+}
 
 std::vector<ScheduleArgument> schedule_arguments(const RunConfig& config) {
   using enum ScheduleKind;
@@ -70,23 +79,13 @@ std::vector<ScheduleArgument> schedule_arguments(const RunConfig& config) {
   return {
       {"min_lr_ratio",
        config.lr_min_ratio != defaults.lr_min_ratio,
-       {cosine, cosine_with_min_lr, warmup_stable_decay},
-       "cosine, cosine_with_min_lr or warmup_stable_decay"},
-      {"min_lr",
-       config.lr_min != defaults.lr_min,
-       {cosine, cosine_with_min_lr},
-       "cosine or cosine_with_min_lr"},
-      {"num_decay_steps",
-       config.lr_decay_steps != defaults.lr_decay_steps,
-       {warmup_stable_decay},
-       "warmup_stable_decay"},
-      {"num_cycles",
-       config.lr_num_cycles != defaults.lr_num_cycles,
-       {cosine, cosine_with_min_lr},
-       "cosine or cosine_with_min_lr"},
-      {"power", config.lr_power != defaults.lr_power, {polynomial}, "polynomial"},
-      {"lr_end", config.lr_end != defaults.lr_end, {polynomial}, "polynomial"},
-      {"timescale", config.lr_timescale != defaults.lr_timescale, {inverse_sqrt}, "inverse_sqrt"},
+       {cosine, cosine_with_min_lr, warmup_stable_decay}},
+      {"min_lr", config.lr_min != defaults.lr_min, {cosine, cosine_with_min_lr}},
+      {"num_decay_steps", config.lr_decay_steps != defaults.lr_decay_steps, {warmup_stable_decay}},
+      {"num_cycles", config.lr_num_cycles != defaults.lr_num_cycles, {cosine, cosine_with_min_lr}},
+      {"power", config.lr_power != defaults.lr_power, {polynomial}},
+      {"lr_end", config.lr_end != defaults.lr_end, {polynomial}},
+      {"timescale", config.lr_timescale != defaults.lr_timescale, {inverse_sqrt}},
   };
 }
 
@@ -99,7 +98,7 @@ void check_schedule_arguments(const RunConfig& config) {
       continue;
     throw ConfigError(
         fmt::format("lr_scheduler_kwargs.{} has a meaning only with lr_scheduler_type {}",
-                    argument.name, argument.kind_names));
+                    argument.name, names_of(argument.kinds)));
   }
 }
 

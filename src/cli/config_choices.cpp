@@ -79,14 +79,7 @@ const Choices<std::optional<DType>> export_dtypes{
     .refusals = {{"fp16", "weights may be larger than fp16 can hold; use bf16"}}};
 
 const Choices<ScheduleKind> schedules{
-    .names = {{"linear", ScheduleKind::linear},
-              {"cosine", ScheduleKind::cosine},
-              {"constant", ScheduleKind::constant},
-              {"constant_with_warmup", ScheduleKind::constant_with_warmup},
-              {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
-              {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
-              {"polynomial", ScheduleKind::polynomial},
-              {"inverse_sqrt", ScheduleKind::inverse_sqrt}},
+    .names = {schedule_names.begin(), schedule_names.end()},
     .aliases = {},
     .refusals = {
         {"cosine_warmup_with_min_lr", "its warm-up begins above 0; use cosine_with_min_lr"},

@@ -59,7 +59,7 @@ class AdamBench {
  public:
   explicit AdamBench(const AdamBenchOptions& options)
       : options_(options),
-        progress_(options.progress, options.stop),
+        progress_(options.watch),
         sampler_(options.repeats, progress_, options.pings),
         report_(begin_pass_report(PassBench::adam, options.repeats, sampler_)) {}
 

@@ -7,9 +7,6 @@
 
 namespace strata {
 
-BenchProgress::BenchProgress(Show show, const std::atomic<bool>* stop)
-    : show_(std::move(show)), stop_(stop) {}
-
 void BenchProgress::begin(std::string what, double step_s) {
   before_s_ += step_s_;
   step_s_ = step_s;
@@ -19,10 +16,11 @@ void BenchProgress::begin(std::string what, double step_s) {
 }
 
 void BenchProgress::at(double step_seconds) {
-  if (stop_ != nullptr && *stop_) throw Interrupted("interrupted while measuring: " + what_);
+  if (watch_.stop != nullptr && *watch_.stop)
+    throw Interrupted("interrupted while measuring: " + what_);
   reached_s_ = std::max(reached_s_, std::min(step_seconds, step_s_));
   const double done_s = before_s_ + reached_s_;
-  if (show_) show_(what_, std::min(1.0, done_s / std::max(planned_s_, 1e-9)));
+  if (watch_.progress) watch_.progress(what_, std::min(1.0, done_s / std::max(planned_s_, 1e-9)));
 }
 
 }  // namespace strata

@@ -2,18 +2,16 @@
 // How far a benchmark is, by the seconds its steps were planned to take; and where it is asked to
 // stop. Thread contract: one thread.
 
-#include <atomic>
-#include <functional>
 #include <string>
+#include <utility>
+
+#include "strata/measure/bench_watch.hpp"
 
 namespace strata {
 
 class BenchProgress {
  public:
-  using Show = std::function<void(const std::string& what, double done)>;
-
-  // `stop` may be null, `show` empty.
-  BenchProgress(Show show, const std::atomic<bool>* stop);
+  explicit BenchProgress(BenchWatch watch) : watch_(std::move(watch)) {}
 
   void plan(double seconds) { planned_s_ += seconds; }
 
@@ -24,8 +22,7 @@ class BenchProgress {
   void at_share(double share) { at(share * step_s_); }
 
  private:
-  const Show show_;
-  const std::atomic<bool>* const stop_;
+  const BenchWatch watch_;
   std::string what_;
   double planned_s_ = 0, before_s_ = 0, step_s_ = 0, reached_s_ = 0;
 };

@@ -59,6 +59,9 @@ class BenchRig {
   NewFiles write_new_files(std::span<const std::size_t> sites, double duration_s,
                            const DriveLoad::Tick& tick);
 
+  // Until all that was written to the targets of these sites is durable, in seconds.
+  double sync_targets(std::span<const std::size_t> sites) { return sync_seconds(lanes_of(sites)); }
+
  private:
   struct Files {
     FileId source, target;

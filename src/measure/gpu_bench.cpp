@@ -96,7 +96,7 @@ class GpuBench {
         products_(products_of(options.sizes)),
         layouts_(all_state_layouts(UpdateRule::adamw)),
         passes_(memory_passes(options.sizes)),
-        progress_(options.progress, options.stop),
+        progress_(options.watch),
         accelerator_(open_accelerator(options)),
         timer_(accelerator_.device(), accelerator_.kernels(),
                {options.repeats, options.seconds / static_cast<double>(num_samples())}) {}

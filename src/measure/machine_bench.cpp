@@ -104,12 +104,13 @@ class MachineBench {
   }
 
  private:
-  // Progress of the part of the whole that comes next, and takes `share` of it.
-  std::function<void(const std::string&, double)> part(double share) {
+  // Of the part of the whole that comes next, and takes `share` of it.
+  BenchWatch part(double share) {
     const double before = std::exchange(done_, done_ + share);
-    return [this, before, share](const std::string& what, double done) {
-      if (options_.progress) options_.progress(what, before + share * done);
+    const auto progress = [this, before, share](const std::string& what, double done) {
+      if (options_.watch.progress) options_.watch.progress(what, before + share * done);
     };
+    return {progress, options_.watch.stop};
   }
 
   void measured(const std::string& key, const std::string& what) {
@@ -177,8 +178,7 @@ class MachineBench {
     bench.file_bytes = options_.nvme_bytes;
     bench.duration_s = options_.nvme_seconds;
     bench.repeats = options_.repeats;
-    bench.progress = part(nvme_share);
-    bench.stop = options_.stop;
+    bench.watch = part(nvme_share);
     const NvmeReport report = bench_nvme(bench);
     for (const std::string& path : options_.nvme_paths) add_drive(report, path);
   }
@@ -205,8 +205,7 @@ class MachineBench {
     bench.threads = {threads_.num_threads()};
     bench.repeats = options_.repeats;
     bench.pings = Pings::none;
-    bench.progress = part(memory_share);
-    bench.stop = options_.stop;
+    bench.watch = part(memory_share);
     const PassReport report = bench_memory(bench);
     const auto rate = [&](const char* pass) {
       return result_named(report, pass).bytes_per_s().median();
@@ -226,8 +225,7 @@ class MachineBench {
     bench.threads = {threads_.num_threads()};
     bench.repeats = options_.repeats;
     bench.pings = Pings::none;
-    bench.progress = part(adam_share);
-    bench.stop = options_.stop;
+    bench.watch = part(adam_share);
     const PassReport report = bench_adam(bench);
     for (const AdamLayout& layout : bench.layouts) {
       const std::string name = state_layout_name(layout);
@@ -239,7 +237,7 @@ class MachineBench {
   }
 
   void bench_rest() {
-    BenchProgress progress(part(1 - done_), options_.stop);
+    BenchProgress progress(part(1 - done_));
     const auto sizes = product_sizes(options_.widths, options_.tokens);
     const bool has_collectives = on_host() && machine_.ranks > 1;
     progress.plan(static_cast<double>(2 * sizes.size() + (on_host() ? 5 : 6) + has_collectives));

@@ -83,7 +83,7 @@ class MemoryBench {
  public:
   explicit MemoryBench(const MemoryBenchOptions& options)
       : options_(options),
-        progress_(options.progress, options.stop),
+        progress_(options.watch),
         sampler_(options.repeats, progress_, options.pings),
         report_(begin_pass_report(PassBench::memory, options.repeats, sampler_)) {}
 

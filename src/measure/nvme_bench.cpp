@@ -124,7 +124,6 @@ class NvmeBench {
   void sample_new_files(const BenchTarget& target, NvmeResult& result);
   void sample_latency(const BenchTarget& target, NvmeResult& result);
   void begin(const BenchTarget& target, NvmePattern pattern, std::string_view who, double step_s);
-  double sync(const BenchTarget& target);
   std::uint64_t source_seed(std::size_t site) const { return seed_ + 2 * site; }
   std::uint64_t target_seed(std::size_t site) const { return seed_ + 2 * site + 1; }
   void use_rig(std::uint64_t block_bytes, int depth);
@@ -144,7 +143,7 @@ NvmeBench::NvmeBench(const NvmeBenchOptions& options)
     : options_(checked(options)),
       sites_(make_bench_sites(options_.paths, site_bytes(options_))),
       memory_(options_.buffer_bytes),
-      progress_(options_.progress, options_.stop),
+      progress_(options_.watch),
       session_{options_, options_.file_bytes, sites_, memory_.span(), progress_} {
   progress_.plan(planned_seconds(session_));
 }
@@ -273,7 +272,7 @@ void NvmeBench::sample_ours(const BenchTarget& target, NvmeResult& result) {
   result.bytes_per_s.values.push_back(measured.sample.bytes_per_s());
   result.cpu_seconds_per_gb.values.push_back(measured.sample.cpu_seconds_per_gb());
   if (result.pattern == NvmePattern::read) return;
-  const double sync_s = sync(target);
+  const double sync_s = rig_->sync_targets(target.sites);
   if (result.pattern == NvmePattern::write && target.sites.size() == 1)
     report_.sync_seconds.values.push_back(sync_s);
 }
@@ -292,7 +291,7 @@ void NvmeBench::sample_fio(const BenchTarget& target, NvmeResult& result) {
   result.fio_bytes_per_s->values.push_back(sample->bytes_per_s);
   result.fio_cpu_seconds_per_gb->values.push_back(sample->cpu_seconds_per_gb);
   result.fio_job = fio_->job_text(target, result.pattern);
-  if (result.pattern != NvmePattern::read) sync(target);
+  if (result.pattern != NvmePattern::read) rig_->sync_targets(target.sites);
 }
 
 void NvmeBench::sample_new_files(const BenchTarget& target, NvmeResult& result) {
@@ -309,12 +308,6 @@ void NvmeBench::sample_latency(const BenchTarget& target, NvmeResult& result) {
   auto measured =
       rig_->measure(target.sites, result.pattern, BlocksAhead::none, duration_s, session_.tick());
   result.latency = latency_of(std::move(measured.sample.latencies_us));
-}
-
-double NvmeBench::sync(const BenchTarget& target) {
-  const std::int64_t start = now_ns();
-  for (const std::size_t site : target.sites) rig_->engine().sync(rig_->target(site));
-  return seconds(now_ns() - start);
 }
 
 }  // namespace

@@ -3,25 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
-#include <utility>
+#include <string>
 
 #include "strata/core/error.hpp"
 
 namespace strata {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, ScheduleKind>, 8> names{
-    {{"linear", ScheduleKind::linear},
-     {"cosine", ScheduleKind::cosine},
-     {"constant", ScheduleKind::constant},
-     {"constant_with_warmup", ScheduleKind::constant_with_warmup},
-     {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
-     {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
-     {"polynomial", ScheduleKind::polynomial},
-     {"inverse_sqrt", ScheduleKind::inverse_sqrt}}};
 
 constexpr std::int64_t timescale_without_warmup = 10'000;
 
@@ -93,12 +82,19 @@ double factor(const LearningRateSchedule& s, std::int64_t step) {
 double LearningRateSchedule::rate(std::int64_t step) const { return peak * factor(*this, step); }
 
 ScheduleKind parse_schedule(std::string_view name) {
-  for (const auto& [known, kind] : names)
+  for (const auto& [known, kind] : schedule_names)
     if (known == name) return kind;
   std::string known_names;
-  for (const auto& [known, kind] : names) known_names += fmt::format(" {}", known);
+  for (const auto& [known, kind] : schedule_names) known_names += fmt::format(" {}", known);
   throw ConfigError(
       fmt::format("lr_scheduler_type '{}' is not supported; known are:{}", name, known_names));
+}
+
+std::string_view schedule_name(ScheduleKind kind) {
+  const auto* named =
+      std::ranges::find(schedule_names, kind, &decltype(schedule_names)::value_type::second);
+  ensure(named != schedule_names.end());
+  return named->first;
 }
 
 }  // namespace strata

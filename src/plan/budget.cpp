@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "strata/core/bytes.hpp"
+#include "strata/plan/fit.hpp"
 #include "strata/plan/tier_overflow.hpp"
 
 namespace strata {
@@ -53,9 +54,8 @@ void refuse(const Plan& plan, Tier tier, const std::string& where, std::uint64_t
 void check_budgets(const Plan& plan) {
   if (plan.tier_bytes[0] > plan.limits.device_bytes)
     refuse(plan, Tier::device, "tier gpu", plan.tier_bytes[0], plan.limits.device_bytes);
-  const std::uint64_t buffers = plan.limits.buffer_bytes;
-  if (plan.tier_bytes[1] + buffers > plan.limits.host_bytes)
-    refuse(plan, Tier::host, "tier cpu", plan.tier_bytes[1] + buffers, plan.limits.host_bytes);
+  if (host_bytes_taken(plan) > plan.limits.host_bytes)
+    refuse(plan, Tier::host, "tier cpu", host_bytes_taken(plan), plan.limits.host_bytes);
   for (std::size_t drive = 0; drive < plan.drive_bytes.size(); ++drive)
     if (plan.drive_bytes[drive] > plan.limits.drive_bytes[drive])
       refuse(plan, Tier::nvme, fmt::format("tier nvme, path {}", drive), plan.drive_bytes[drive],

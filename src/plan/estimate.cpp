@@ -40,13 +40,13 @@ Estimator::Estimator(const Program& program, const MachineProfile& machine, std:
 }
 
 Estimate Estimator::estimate(const Policy& policy) const {
-  const Pieces pieces = place_pieces(outline_, policy);
-  const ResourceLoad step = step_load(policy, pieces), state = state_load(policy, pieces);
+  const PlacedState placed = place_state(outline_, policy);
+  const ResourceLoad step = step_load(policy, placed.pieces), state = state_load(policy, placed);
   ResourceLoad together = step;
   together.add(state, 1);
   const double traffic = together.sum();
   together.spare_drives(held_share(policy));
-  return {estimate_memory(outline_, policy, pieces), schedule(policy.update_order, step, state),
+  return {estimate_memory(outline_, policy, placed), schedule(policy.update_order, step, state),
           together.bound(both_), traffic};
 }
 
@@ -150,12 +150,11 @@ void Estimator::add_boundaries(const Policy& policy, ResourceLoad& load) const {
   load.nvme_read(demand.nvme_read);
 }
 
-ResourceLoad Estimator::state_load(const Policy& policy, const Pieces& pieces) const {
+ResourceLoad Estimator::state_load(const Policy& policy, const PlacedState& placed) const {
   ResourceLoad load(rates_);
-  if (outline_.shares_updates) add_sharing(policy, pieces, load);
-  const bool has_sums = finds_sums(outline_, policy, pieces);
-  for (std::size_t i = 0; i < pieces.size(); ++i)
-    add_update(outline_.pieces[i], pieces[i], has_sums, load);
+  if (outline_.shares_updates) add_sharing(policy, placed.pieces, load);
+  for (std::size_t i = 0; i < placed.pieces.size(); ++i)
+    add_update(outline_.pieces[i], placed.pieces[i], placed.finds_sums, load);
   return load;
 }
 
@@ -227,7 +226,19 @@ std::optional<Tier> only_tier(const TierFractions& f) {
   return f.nvme >= 1 ? std::optional(Tier::nvme) : std::nullopt;
 }
 
-}  // namespace
+bool finds_sums(const StepOutline& outline, const Policy& policy,
+                const std::vector<PlacedPiece>& pieces) {
+  if (policy.update_order == UpdateOrder::during_backward) return true;
+  if (!outline.pieces_are_tiles) return false;
+  int sums = 0;  // from the first that this rank updates
+  for (const int piece : outline.by_completion) {
+    const auto i = static_cast<std::size_t>(piece);
+    const bool is_own = outline.pieces[i].updated[gradient_role] > 0;
+    const bool is_sum = outline.pieces[i].bytes[gradient_role] > 0;
+    if (is_sum && pieces[i].tier[gradient_role] == Tier::nvme) sums += is_own || sums > 0;
+  }
+  return sums <= policy.staging_slots;
+}
 
 std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& policy) {
   std::vector<PlacedPiece> placed(outline.pieces.size());
@@ -257,6 +268,14 @@ std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& 
                            ? Tier::device
                            : Tier::host;
   }
+  return placed;
+}
+
+}  // namespace
+
+PlacedState place_state(const StepOutline& outline, const Policy& policy) {
+  PlacedState placed{place_pieces(outline, policy), false};
+  placed.finds_sums = finds_sums(outline, policy, placed.pieces);
   return placed;
 }
 

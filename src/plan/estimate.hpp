@@ -25,18 +25,19 @@ struct PlacedPiece {
   std::array<Tier, num_state_roles> tier{};
   Tier engine = Tier::host;
 };
-std::vector<PlacedPiece> place_pieces(const StepOutline& outline, const Policy& policy);
+struct PlacedState {
+  std::vector<PlacedPiece> pieces;
+  // Updates find the sums that live on NVMe in the slots that backward had them in.
+  bool finds_sums = false;
+};
+PlacedState place_state(const StepOutline& outline, const Policy& policy);
 
 // Homes and slots in bytes, as Layout would cut them.
 std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
-                                              const std::vector<PlacedPiece>& pieces);
+                                              const PlacedState& placed);
 
 // Of host memory, what saving in the background takes beside what training does: at least that.
 double saving_memory(const StepOutline& outline, const std::vector<PlacedPiece>& pieces);
-
-// Whether updates find the sums that live on NVMe in the slots that backward had them in.
-bool finds_sums(const StepOutline& outline, const Policy& policy,
-                const std::vector<PlacedPiece>& pieces);
 
 class Estimator {
  public:
@@ -52,7 +53,7 @@ class Estimator {
   void rate_kernels(const Program& program);
   void rate_updates(const Program& program);
   ResourceLoad step_load(const Policy& policy, const Pieces& pieces) const;
-  ResourceLoad state_load(const Policy& policy, const Pieces& pieces) const;
+  ResourceLoad state_load(const Policy& policy, const PlacedState& placed) const;
   void add_weights(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
   void add_gradients(const Policy& policy, const Pieces& pieces, ResourceLoad& load) const;
   void add_sum(Tier home, double contributed, double sum, int contributions, int stores,

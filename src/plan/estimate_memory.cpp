@@ -29,12 +29,11 @@ struct Movement {
 
 class MemoryEstimate {
  public:
-  MemoryEstimate(const StepOutline& outline, const Policy& policy,
-                 const std::vector<PlacedPiece>& pieces)
+  MemoryEstimate(const StepOutline& outline, const Policy& policy, const PlacedState& placed)
       : outline_(outline),
         policy_(policy),
-        pieces_(pieces),
-        has_sums_(finds_sums(outline, policy, pieces)) {}
+        pieces_(placed.pieces),
+        finds_sums_(placed.finds_sums) {}
 
   Bytes bytes() {
     on(bytes_, Tier::device) = static_cast<double>(outline_.fixed_device);
@@ -100,7 +99,7 @@ class MemoryEstimate {
       return;
     }
     if (home == engine) return;
-    const bool is_at_hand = role == gradient_role && home == Tier::nvme && has_sums_;
+    const bool is_at_hand = role == gradient_role && home == Tier::nvme && finds_sums_;
     movement_.to_host[role] |= !is_at_hand && (engine == Tier::host || home == Tier::nvme);
     movement_.to_device[role] |= engine == Tier::device;
   }
@@ -189,7 +188,7 @@ class MemoryEstimate {
   const StepOutline& outline_;
   const Policy& policy_;
   const std::vector<PlacedPiece>& pieces_;
-  bool has_sums_;  // updates find those of NVMe in slots of backward
+  const bool finds_sums_;
   Movement movement_;
   Bytes bytes_{};
 };
@@ -205,20 +204,6 @@ bool is_fetched_to_save(const StepOutline& outline, const PlacedPiece& piece, st
 
 }  // namespace
 
-bool finds_sums(const StepOutline& outline, const Policy& policy,
-                const std::vector<PlacedPiece>& pieces) {
-  if (policy.update_order == UpdateOrder::during_backward) return true;
-  if (!outline.pieces_are_tiles) return false;
-  int sums = 0;  // from the first that this rank updates
-  for (const int piece : outline.by_completion) {
-    const auto i = static_cast<std::size_t>(piece);
-    const bool is_own = outline.pieces[i].updated[gradient_role] > 0;
-    const bool is_sum = outline.pieces[i].bytes[gradient_role] > 0;
-    if (is_sum && pieces[i].tier[gradient_role] == Tier::nvme) sums += is_own || sums > 0;
-  }
-  return sums <= policy.staging_slots;
-}
-
 double saving_memory(const StepOutline& outline, const std::vector<PlacedPiece>& pieces) {
   std::set<std::uint64_t> slots;
   for (std::size_t i = 0; i < pieces.size(); ++i)
@@ -232,8 +217,8 @@ double saving_memory(const StepOutline& outline, const std::vector<PlacedPiece>&
 }
 
 std::array<double, num_tiers> estimate_memory(const StepOutline& outline, const Policy& policy,
-                                              const std::vector<PlacedPiece>& pieces) {
-  return MemoryEstimate(outline, policy, pieces).bytes();
+                                              const PlacedState& placed) {
+  return MemoryEstimate(outline, policy, placed).bytes();
 }
 
 }  // namespace strata

@@ -36,6 +36,10 @@ Capacity capacity_of(const TierLimits& limits) {
   return {number(limits.device_bytes), std::max(0.0, host), drives};
 }
 
+std::uint64_t host_bytes_taken(const Plan& plan) {
+  return plan.tier_bytes[static_cast<std::size_t>(Tier::host)] + plan.limits.buffer_bytes;
+}
+
 bool Fit::fits() const {
   for (std::size_t tier = 0; tier < num_tiers; ++tier)
     if (need[tier] > limit[tier]) return false;
@@ -103,7 +107,7 @@ PlanOutlook::Outlook PlanOutlook::of(const Policy& policy) const {
     const Estimate estimate = parts_->estimator->estimate(policy);
     return {estimate.tier_bytes, estimate.least_seconds};
   }
-  return {estimate_memory(*parts_->outline, policy, place_pieces(*parts_->outline, policy)), 0};
+  return {estimate_memory(*parts_->outline, policy, place_state(*parts_->outline, policy)), 0};
 }
 
 }  // namespace strata

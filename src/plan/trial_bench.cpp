@@ -29,7 +29,7 @@ void Variant::correct(const Capacity& estimated, const Capacity& actual) {
 
 double Variant::saving_memory(const Policy& policy) const {
   const StepOutline& outline = estimator_.outline();
-  return strata::saving_memory(outline, place_pieces(outline, policy));
+  return strata::saving_memory(outline, place_state(outline, policy).pieces);
 }
 
 Variant& TrialBench::variant(const ProgramVariant& value) {

@@ -26,10 +26,11 @@ std::string format_waits(const StepReport& report) {
 }
 
 std::string format_flops(const StepReport& report) {
-  if (report.model_flops <= 0 || report.seconds <= 0) return "";
-  const std::string rate = scaled(report.model_flops_per_s(), "FLOP/s");
-  return report.peak_flops_per_s > 0 ? fmt::format(" | {}, MFU {:.0f}%", rate, 100 * report.mfu())
-                                     : " | " + rate;
+  const double rate = report.model.flops_per_s(report.seconds);
+  if (rate <= 0) return "";
+  const double mfu = report.model.mfu(report.seconds);
+  return fmt::format(" | {}{}", scaled(rate, "FLOP/s"),
+                     mfu > 0 ? fmt::format(", MFU {:.0f}%", 100 * mfu) : "");
 }
 
 std::string format_rest(const StepReport& report) {

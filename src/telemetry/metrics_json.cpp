@@ -39,8 +39,9 @@ std::string step_json(const StepReport& report) {
   put(object, "step_seconds", report.seconds);
   put(object, "tokens_per_second",
       report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0);
-  if (report.model_flops > 0) put(object, "model_flops_per_second", report.model_flops_per_s());
-  if (report.mfu() > 0) put(object, "mfu", report.mfu());
+  const ModelWork& model = report.model;
+  if (model.flops > 0) put(object, "model_flops_per_second", model.flops_per_s(report.seconds));
+  if (model.mfu(report.seconds) > 0) put(object, "mfu", model.mfu(report.seconds));
   object["num_tokens"] = report.tokens;
   object["applied"] = report.applied;
   for (const auto& [cause, seconds] : report.waits)

@@ -82,9 +82,9 @@ std::string headline(const Roofline& roofline) {
 
 // "model    385 TFLOP/s on each device, MFU 39% of 989 TFLOP/s"
 std::string model_line(const Roofline& roofline) {
-  if (roofline.model_flops <= 0 || roofline.measured.seconds <= 0) return "";
-  const double rate = roofline.model_flops / roofline.measured.seconds;
-  const double peak = roofline.peak_flops_per_s;
+  const double rate = roofline.model.flops_per_s(roofline.measured.seconds);
+  const double peak = roofline.model.peak_flops_per_s;
+  if (rate <= 0) return "";
   return fmt::format(
       "model    {} on each device{}\n", scaled(rate, "FLOP/s"),
       peak > 0 ? fmt::format(", MFU {} of {}", in_percent(rate, peak), scaled(peak, "FLOP/s"))

@@ -107,19 +107,16 @@ void export_checkpoint(const CheckpointReader& checkpoint, const std::filesystem
                        const std::filesystem::path& target, DType dtype, const ByteWatch& watch) {
   const ExportedModel exported(base);
   MasterSource source(checkpoint, *exported.model);
-  const auto bytes_total =
-      static_cast<std::uint64_t>(exported.model->num_parameters() * dtype_bytes(dtype));
-  WatchedBytes written(bytes_total, watch);
   ExportOptions options;
   options.dtype = dtype;
   options.card = fmt::format(
       "# {}\n\nFine-tuned with Strata from the weights in `{}`: its checkpoint after step {}.\n",
       base.filename().string(), base.filename().string(), checkpoint.info().note.step);
+  options.watch = watch;
   export_hf_folder(
       base, target, expected_tensors(*exported.model),
       [&](const std::string& name, std::int64_t first, DType type, std::span<std::byte> bytes) {
         source.read(name, first, type, bytes);
-        written.moved(bytes.size());
       },
       options);
 }

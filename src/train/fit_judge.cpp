@@ -19,6 +19,13 @@ std::string program_key(const Scenario& scenario) {
       scenario.choice.variant.accumulation_group, scenario.choice.variant.kept_layers);
 }
 
+std::int64_t num_ops(const Plan& plan) {
+  std::int64_t ops = 0;
+  for (const Schedule& schedule : plan.schedules)
+    ops += static_cast<std::int64_t>(schedule.ops.size());
+  return ops;
+}
+
 }  // namespace
 
 PlanOutlook::Outlook FitJudge::outlook(const Scenario& scenario) {
@@ -54,12 +61,17 @@ void FitJudge::learn(const Scenario& scenario, const Fit& fit) {
     capacity_[tier] = fit.limit[tier] - (fit.need[tier] - estimated[tier]);
 }
 
-Fit FitJudge::prove(const Scenario& scenario) {
-  const PlannedRun run = declare_run(scenario.config, scenario.choice.variant);
+JudgedPlan FitJudge::plan(const Scenario& scenario) {
+  PlannedRun run = declare_run(scenario.config, scenario.choice.variant);
   const TierLimits limits = limits_of(scenario, run, limits_);
-  const Plan plan = plan_without_limits(run.program, limits, scenario.choice.policy);
-  planned_ops_ += num_ops(plan);
-  const Fit fit = fit_of(plan, limits);
+  run.plan = plan_without_limits(run.program, limits, scenario.choice.policy);
+  planned_ops_ += num_ops(run.plan);
+  const Fit fit = fit_of(run.plan, limits);
+  return {std::move(run), fit};
+}
+
+Fit FitJudge::prove(const Scenario& scenario) {
+  const Fit fit = plan(scenario).fit;
   const Capacity before = capacity_;
   learn(scenario, fit);
   if (std::exchange(has_proved_, true) && !fit.fits())
@@ -74,13 +86,6 @@ TierLimits limits_of(const Scenario& scenario, const PlannedRun& run, const Tier
   if (weights.size() == limits.drive_bytes.size()) limits.drive_weights = weights;
   return with_buffers(std::move(limits), scenario.config, Purpose::train, run,
                       scenario.choice.policy);
-}
-
-std::int64_t num_ops(const Plan& plan) {
-  std::int64_t ops = 0;
-  for (const Schedule& schedule : plan.schedules)
-    ops += static_cast<std::int64_t>(schedule.ops.size());
-  return ops;
 }
 
 }  // namespace strata

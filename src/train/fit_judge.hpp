@@ -12,6 +12,12 @@
 
 namespace strata {
 
+// The plan of a scenario, which may need more than there is, and how it stands with the limits.
+struct JudgedPlan {
+  PlannedRun run;
+  Fit fit;
+};
+
 class FitJudge {
  public:
   // Without a machine, times are not judged. What it is given must outlive it.
@@ -24,13 +30,15 @@ class FitJudge {
   // A step takes no less.
   double least_seconds(const Scenario& scenario);
 
+  // Teaches nothing yet.
+  JudgedPlan plan(const Scenario& scenario);
   // A plan of this scenario was made: what outlooks say is moved to what it says.
   void learn(const Scenario& scenario, const Fit& fit);
   // Plans it and learns from it. Of several that do not fit, what each taught is kept: tiles are
   // whole, so what is put right on one tier may be wrong on another.
   Fit prove(const Scenario& scenario);
   bool proves(const Scenario& scenario) { return prove(scenario).fits(); }
-  // Ops of all plans made to prove something.
+  // Ops of all plans made.
   std::int64_t planned_ops() const { return planned_ops_; }
 
  private:
@@ -47,7 +55,5 @@ class FitJudge {
 
 // What a scenario may have of a machine, where that gives its ranks as much as that.
 TierLimits limits_of(const Scenario& scenario, const PlannedRun& run, const TierLimits& machine);
-
-std::int64_t num_ops(const Plan& plan);
 
 }  // namespace strata

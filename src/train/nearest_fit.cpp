@@ -9,27 +9,32 @@ namespace {
 
 constexpr int most_attempts = 6;
 
-}  // namespace
-
-std::optional<Scenario> nearest_fit(const Scenario& scenario, const TierLimits& limits) {
-  FitJudge judge(limits);
-  if (judge.proves(scenario)) return scenario;
-  std::optional<Scenario> nearest;
+// Nothing when none on the ladder fits.
+std::optional<NearestFit> climbed(const Scenario& scenario, const TierLimits& limits,
+                                  FitJudge& judge) {
+  std::optional<NearestFit> nearest;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    auto found = repaired(scenario, limits, judge, [](const Scenario&) { return true; });
+    const auto found = repaired(scenario, limits, judge, [](const Scenario&) { return true; });
     // Once one is found, another attempt with what its plan taught may find a nearer.
-    const bool fits = found && judge.proves(found->scenario);
+    const Fit fit = found ? judge.prove(found->scenario) : Fit{};
+    const bool fits = found && fit.fits();
     if (!fits && nearest) return nearest;
-    if (fits && std::exchange(nearest, found->scenario)) return nearest;
+    if (fits && std::exchange(nearest, NearestFit{found->scenario, fit})) return nearest;
     if (!found) return std::nullopt;
   }
   return nearest;
 }
 
-Fit nearest_miss(const Scenario& scenario, const TierLimits& limits) {
+}  // namespace
+
+NearestFit nearest_fit(const Scenario& scenario, const TierLimits& limits) {
   FitJudge judge(limits);
-  judge.prove(scenario);
-  return judge.prove(end_of_ladder(scenario, limits, judge));
+  const Fit asked = judge.prove(scenario);
+  if (asked.fits()) return {scenario, asked};
+  if (auto nearest = climbed(scenario, limits, judge)) return *std::move(nearest);
+  // Attempts that did not fit made the judge stricter than this plan does.
+  judge.learn(scenario, asked);
+  return {std::nullopt, judge.prove(end_of_ladder(scenario, limits, judge))};
 }
 
 }  // namespace strata

@@ -77,10 +77,8 @@ std::uint64_t bytes_of(const Plan& plan, RoleGroup group) {
 }
 
 double room_in(const Plan& plan, Tier tier) {
-  const std::uint64_t limit = tier == Tier::device
-                                  ? plan.limits.device_bytes
-                                  : plan.limits.host_bytes - plan.limits.buffer_bytes;
-  return room_to_use * static_cast<double>(limit - plan.tier_bytes[static_cast<std::size_t>(tier)]);
+  const auto at = static_cast<std::size_t>(tier);
+  return room_to_use * (capacity_of(plan.limits)[at] - static_cast<double>(plan.tier_bytes[at]));
 }
 
 // As much of one role as there is room for, or all of it: then its slots go.
@@ -251,7 +249,8 @@ class ImprovementSearch {
   // The best of each family, in no order.
   std::vector<Improvement> run() {
     for (const Candidate& candidate : candidates())
-      if (ops_ < most_ops && tries_[candidate.family]++ < most_tries) try_candidate(candidate);
+      if (judge_.planned_ops() < most_ops && tries_[candidate.family]++ < most_tries)
+        try_candidate(candidate);
     std::vector<Improvement> found;
     for (const auto& best : best_)
       if (best && !is_told(found, best->neighbour.scenario)) found.push_back(*best);
@@ -319,13 +318,10 @@ class ImprovementSearch {
 
   // Nothing when it does not fit.
   std::optional<double> simulated_seconds(const Scenario& scenario) {
-    const PlannedRun run = declare_run(scenario.config, scenario.choice.variant);
-    const TierLimits limits = limits_of(scenario, run, limits_);
-    const Plan plan = plan_without_limits(run.program, limits, scenario.choice.policy);
-    ops_ += num_ops(plan);
-    const Fit fit = fit_of(plan, limits);
-    if (fit.fits()) return simulate(run.program, plan, "train", machine_).step_seconds;
-    judge_.learn(scenario, fit);
+    const JudgedPlan made = judge_.plan(scenario);
+    if (made.fit.fits())
+      return simulate(made.run.program, made.run.plan, "train", machine_).step_seconds;
+    judge_.learn(scenario, made.fit);
     return std::nullopt;
   }
 
@@ -349,7 +345,6 @@ class ImprovementSearch {
   const std::vector<Family> families_;
   std::vector<std::optional<Improvement>> best_;  // by family
   std::vector<int> tries_;                        // by family
-  std::int64_t ops_ = 0;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "io/store/joined_store.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
+#include "strata/plan/fit.hpp"
 #include "strata/runtime/nvme_tiles.hpp"
 #include "strata/train/stall_policy.hpp"
 #include "train/checkpoint_sink.hpp"
@@ -104,11 +105,11 @@ std::unique_ptr<Device> make_run_device(const Plan& plan) {
 // Both "gpu" and "cpu" are RAM when the host stands in for the device.
 void check_host_memory(const PlannedRun& run, int num_host_ranks, std::uint64_t available) {
   const bool stands_in = run.device == nullptr;
-  const auto& tiers = run.plan.tier_bytes;
   const auto ranks = static_cast<std::uint64_t>(num_host_ranks);
   const std::uint64_t buffer_bytes = run.plan.limits.buffer_bytes,
                       reserve = host_reserve_bytes(available, num_host_ranks);
-  const std::uint64_t need = ranks * ((stands_in ? tiers[0] : 0) + tiers[1] + buffer_bytes);
+  const std::uint64_t need =
+      ranks * ((stands_in ? run.plan.tier_bytes[0] : 0) + host_bytes_taken(run.plan));
   if (need + reserve <= available) return;
   throw OutOfMemory(
       fmt::format(

@@ -35,8 +35,8 @@ std::optional<std::uint64_t> tokenizer_hash_of(const RunConfig& config) {
   return tokenizer_file_hash(file);
 }
 
-void check_vocabulary(const RunConfig& config, const fs::path& path, const TokenShardInfo& shard) {
-  const HfConfig model = read_hf_config(config.model_name_or_path);
+void check_vocabulary(const RunConfig& config, const fs::path& path, const TokenShardInfo& shard,
+                      const HfConfig& model) {
   if (shard.vocab_size <= static_cast<std::uint64_t>(model.vocab_size)) return;
   throw ConfigError(fmt::format(
       "{} was tokenised with a vocabulary of {}, the model in {} has {}: use the model's own "
@@ -66,12 +66,14 @@ void check_shards(const RunConfig& config, const std::string& key,
   if (paths.empty())
     throw ConfigError(key + " names no token shard: make one with `strata prepare`");
   const std::optional<std::uint64_t> hash = tokenizer_hash_of(config);
+  std::optional<HfConfig> model;  // looked at when there is a shard to hold against it
   for (const fs::path& path : paths) {
     if (!fs::is_regular_file(path))
       throw ConfigError(
           fmt::format("{}: {} is no file: make it with `strata prepare`", key, path.string()));
     const TokenShardInfo shard = info_of(path);
-    check_vocabulary(config, path, shard);
+    if (!model) model = read_hf_config(config.model_name_or_path);
+    check_vocabulary(config, path, shard, *model);
     if (hash && !config.allow_other_tokenizer) check_tokenizer(config, path, shard, *hash);
   }
 }

@@ -77,7 +77,7 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
       saves_(std::make_unique<RunSaves>(config, session, progress)) {
   check_shards(config, "dataset", config.dataset);
   facts_ = run_facts_of(config, session.run());
-  model_flops_ = model_flops(session.run().program);
+  model_work_ = {model_flops(session.run().program), options.peak_flops_per_s};
   const int rank = session.run().program.rank;
   train_ = open_batches(config, config.dataset, RowOrder::shuffled, rank);
   if (config.evaluate) held_out_ = held_out_batches(config, rank);
@@ -328,8 +328,7 @@ void Trainer::warn_of_stop() {
 void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {
   recorder.collect();
   outcome.roofline = recorder.roofline();
-  outcome.roofline.model_flops = model_flops_;
-  outcome.roofline.peak_flops_per_s = options_.peak_flops_per_s;
+  outcome.roofline.model = model_work_;
   const std::string trouble = recorder.finish_trace();
   if (!trouble.empty() && progress_ != nullptr) progress_->event("trace", trouble);
 }
@@ -362,8 +361,7 @@ StepReport Trainer::report(const Slot& slot, const StepResult& result, double st
   line.seconds = step_seconds;
   line.tokens = slot.tokens;
   line.applied = result.applied;
-  line.model_flops = model_flops_;
-  line.peak_flops_per_s = options_.peak_flops_per_s;
+  line.model = model_work_;
   line.written = written();
   return line;
 }

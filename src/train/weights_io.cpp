@@ -92,17 +92,17 @@ void export_weights(const RunConfig& config, const std::filesystem::path& target
   TileExchange tiles(run.program, state, control);
   if (run.program.rank > 0) return tiles.serve();
   TileSource source(run, tiles);
-  WatchedBytes exported(exported_bytes(config, run), watch);
   try {
+    ExportOptions options = export_options(config, run);
+    options.watch = watch;
     // Flushing a large folder takes minutes.
     const Heartbeat heartbeat(beat_pause, [&] { tiles.keep_waiting(); });
     export_hf_folder(
         config.model_name_or_path, target, expected_tensors(*run.model),
         [&](const std::string& name, std::int64_t first, DType dtype, std::span<std::byte> bytes) {
           source.read(name, first, dtype, bytes);
-          exported.moved(bytes.size());
         },
-        export_options(config, run));
+        options);
   } catch (...) {
     release(tiles);
     throw;

@@ -14,7 +14,6 @@
 
 #include "alloc/allocation_counter.hpp"
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/train/forecast.hpp"
 
@@ -65,9 +64,7 @@ Held least(std::span<const Held> moments) {
 }
 
 RunConfig run_that_saves() {
-  static const testing::TrainingFiles files =
-      testing::make_training_files(random_model_preset("tiny"));
-  RunConfig config = testing::tiny_config(files);
+  RunConfig config = testing::tiny_config(testing::tiny_files());
   config.evaluate = false;
   config.save_total_limit = 2;
   config.offload.master = config.offload.moment1 = config.offload.moment2 = {0, 0.5, 0.5};

@@ -9,16 +9,15 @@
 #include "alloc/allocation_counter.hpp"
 #include "alloc/uncounted_kernels.hpp"
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 
 namespace strata {
 namespace {
 
 using testing::allocation_count;
 using testing::AllocationCount;
-using testing::make_training_files;
 using testing::place_randomly;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::Uncounted;
 using testing::UncountedKernels;
 
@@ -49,8 +48,7 @@ struct PreparedSteps {
 };
 
 RunConfig placed_config(std::uint64_t placement) {
-  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"));
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files());
   place_randomly(config, placement);
   config.compute_threads = 1;
   config.update_threads = 1;

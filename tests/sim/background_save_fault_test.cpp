@@ -6,14 +6,12 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include "sim/resumed_run.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/one_fault_engine.hpp"
+#include "support/polling.hpp"
 
 namespace strata {
 namespace {
@@ -24,7 +22,6 @@ using ::testing::ElementsAre;
 using testing::ForwardingEngine;
 using testing::fresh_folder;
 using ::testing::HasSubstr;
-using testing::make_training_files;
 using testing::OneFault;
 using testing::OneFaultEngine;
 using testing::ResumeBench;
@@ -32,15 +29,11 @@ using testing::RunTrail;
 using testing::RunWatch;
 using ::testing::ThrowsMessage;
 using testing::tiny_config;
-
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made = make_training_files(random_model_preset("tiny"));
-  return made;
-}
+using testing::tiny_files;
 
 // Everything in RAM: the disk is the checkpoints' alone.
 RunConfig config_of(int world, std::int64_t save_steps, std::int64_t steps) {
-  RunConfig config = tiny_config(files());
+  RunConfig config = tiny_config(tiny_files());
   config.max_steps = steps;
   config.evaluate = false;
   config.gradient_accumulation_steps = 6 / world;
@@ -170,9 +163,7 @@ class FlushGateEngine : public ForwardingEngine {
  public:
   using ForwardingEngine::ForwardingEngine;
   void sync(FileId file) override {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (may_flush && !may_flush() && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (may_flush) testing::comes_true(may_flush);
     real().sync(file);
   }
   std::function<bool()> may_flush;

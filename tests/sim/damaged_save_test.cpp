@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "sim/resumed_run.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/flipping_engine.hpp"
+#include "support/polling.hpp"
 #include "src/train/state_pieces.hpp"
 
 namespace strata {
@@ -44,23 +44,15 @@ class LastRankDamage : public FlippingEngine {
   }
   void write_slowly() {
     ++slow_writes_;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!has_flipped() && slow_writes_ > 2 && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (slow_writes_ > 2) testing::comes_true([&] { return has_flipped(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 
   std::atomic<int> slow_writes_ = 0;
 };
 
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made =
-      testing::make_training_files(random_model_preset("tiny"));
-  return made;
-}
-
 RunConfig config_of(int world) {
-  RunConfig config = testing::tiny_config(files());
+  RunConfig config = testing::tiny_config(testing::tiny_files());
   config.max_steps = 3;
   config.evaluate = false;
   config.gradient_accumulation_steps = 2 / world;

@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 #include "support/faulty_engine.hpp"
 #include "support/sanitizers.hpp"
@@ -24,17 +23,16 @@ using testing::FaultKind;
 using testing::FaultyEngine;
 using testing::fresh_folder;
 using ::testing::HasSubstr;
-using testing::make_training_files;
 using testing::Outcome;
 using testing::read_bytes;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::TrainingRun;
 
 // Two steps with everything on the drive, an evaluation before and after.
 RunConfig short_run() {
-  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"), 60);
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files(60));
   config.max_steps = 2;
   config.eval_steps = 0;
   OffloadConfig& o = config.offload;

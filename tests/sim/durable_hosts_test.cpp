@@ -16,12 +16,14 @@
 #include "strata/train/durable_state.hpp"
 #include "strata/train/ranks.hpp"
 #include "support/forwarding_engine.hpp"
+#include "support/forwarding_file_system.hpp"
 
 namespace strata {
 namespace {
 
 using ::testing::AllOf;
 using testing::ForwardingEngine;
+using testing::ForwardingFileSystem;
 using testing::fresh_folder;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -32,42 +34,14 @@ constexpr std::int64_t last_step = 4;
 constexpr const char* drive = "/nvme";
 
 // Each host has its own drives; all else is on a file system that they share.
-class HostFileSystem : public FileSystem {
+class HostFileSystem : public ForwardingFileSystem {
  public:
   HostFileSystem(FileSystem& own, FileSystem& shared) : own_(own), shared_(shared) {}
 
-  bool exists(const std::string& path) const override { return at(path).exists(path); }
-  bool is_directory(const std::string& path) const override { return at(path).is_directory(path); }
-  std::vector<std::string> list(const std::string& path) const override {
-    return at(path).list(path);
-  }
-  std::uint64_t free_bytes(const std::string& path) const override {
-    return at(path).free_bytes(path);
-  }
-  std::uint64_t file_bytes(const std::string& path) const override {
-    return at(path).file_bytes(path);
-  }
-  std::uint64_t allocated_bytes(const std::string& path) const override {
-    return at(path).allocated_bytes(path);
-  }
-  void make_directory(const std::string& path) override { at(path).make_directory(path); }
-  void rename(const std::string& from, const std::string& to) override {
-    at(from).rename(from, to);
-  }
-  void remove(const std::string& path) override { at(path).remove(path); }
-  void sync_directory(const std::string& path) override { at(path).sync_directory(path); }
-  std::vector<std::byte> read_file(const std::string& path, std::uint64_t bytes) const override {
-    return at(path).read_file(path, bytes);
-  }
-  void write_file(const std::string& path, std::span<const std::byte> bytes) override {
-    at(path).write_file(path, bytes);
-  }
-  std::unique_ptr<FileLock> try_lock(const std::string& path) override {
-    return at(path).try_lock(path);
-  }
-
  private:
-  FileSystem& at(const std::string& path) const { return path.starts_with(drive) ? own_ : shared_; }
+  FileSystem& at(const char*, const std::string& path) const override {
+    return path.starts_with(drive) ? own_ : shared_;
+  }
 
   FileSystem& own_;
   FileSystem& shared_;

@@ -11,7 +11,6 @@
 #include "sim/rank_training.hpp"
 #include "sim/tiny_training.hpp"
 #include "src/device/cuda/cuda_device.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 
@@ -25,7 +24,6 @@ using testing::FakeNccl;
 using ::testing::HasSubstr;
 using testing::HostTouch;
 using ::testing::IsEmpty;
-using testing::make_training_files;
 using testing::of_ranks;
 using testing::place_ranks_randomly;
 using testing::place_state;
@@ -33,18 +31,13 @@ using testing::RanksOptions;
 using testing::RanksOutcome;
 using ::testing::ThrowsMessage;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train_on_ranks;
-using testing::TrainingFiles;
 
 constexpr std::uint64_t workspace_bytes = MiB, staging_bytes = 64 * KiB;
 
-const TrainingFiles& files() {
-  static const TrainingFiles made = make_training_files(random_model_preset("tiny"));
-  return made;
-}
-
 RunConfig short_config(int world, int stage) {
-  RunConfig config = of_ranks(tiny_config(files()), world, stage);
+  RunConfig config = of_ranks(tiny_config(tiny_files()), world, stage);
   config.max_steps = 3;
   config.eval_steps = 2;
   config.save_strategy = SaveStrategy::no;

@@ -8,7 +8,6 @@
 #include "sim/fake_gpu.hpp"
 #include "sim/rank_training.hpp"
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
 #include "support/sanitizers.hpp"
@@ -19,27 +18,21 @@ namespace {
 using testing::difference;
 using testing::FakeGpu;
 using ::testing::HasSubstr;
-using testing::make_training_files;
 using ::testing::Not;
 using testing::Outcome;
 using testing::place_randomly;
 using testing::place_state;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train;
-using testing::TrainingFiles;
 using testing::TrainingRun;
 
 constexpr TierFractions all_on_gpu{1, 0, 0}, all_on_cpu{0, 1, 0}, all_on_nvme{0, 0, 1},
     mixed_tiers{0.3, 0.4, 0.3};
 
-const TrainingFiles& files() {
-  static const TrainingFiles made = make_training_files(random_model_preset("tiny"));
-  return made;
-}
-
 RunConfig short_config() {
-  RunConfig config = tiny_config(files());
+  RunConfig config = tiny_config(tiny_files());
   config.max_steps = 5;
   config.eval_steps = 2;
   config.save_strategy = SaveStrategy::no;

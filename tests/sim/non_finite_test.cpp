@@ -146,20 +146,7 @@ TEST_P(NonFiniteStep, LeavesNoTraceInTheStepsAfterIt) {
 }
 
 TEST(NonFiniteGradient, OfOneDocumentSkipsOnlyTheStepThatMeetsIt) {
-  const TrainingFiles files = make_training_files(random_model_preset("tiny"), 120);
-  std::vector<TokenDocument> documents;
-  for (int i = 0; i < 40; ++i)
-    documents.push_back(byte_tokenize("a document of just the words that all of them have"));
-  documents.push_back(byte_tokenize("one byte \x01 of this one has no finite embedding"));
-  TokenShardInfo info;
-  info.vocab_size = byte_tokenizer_vocab;
-  info.tokenizer = "byte";
-  std::filesystem::remove(files.train_shard);
-  write_token_shard(files.train_shard, info, documents);
-  overwrite_weights(files.model, "model.embed_tokens.weight", 64, 64,
-                    std::numeric_limits<float>::infinity());
-
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(testing::poisoned_files(40));
   config.layout = RowLayout::separate;
   config.cutoff_len = 64;
   config.non_finite = NonFinitePolicy::skip_step;

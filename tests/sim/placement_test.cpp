@@ -7,32 +7,25 @@
 
 #include "sim/placement_checks.hpp"
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/sanitizers.hpp"
 
 namespace strata {
 namespace {
 
 using testing::difference;
-using testing::make_training_files;
 using testing::Outcome;
 using testing::PlacementChecks;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train;
-using testing::TrainingFiles;
 
 enum class Precision : std::uint8_t { bf16, fp32 };
-
-const TrainingFiles& files() {
-  static const TrainingFiles made = make_training_files(random_model_preset("tiny"));
-  return made;
-}
 
 class Placement : public ::testing::TestWithParam<Precision> {
  protected:
   static RunConfig config() {
-    RunConfig config = tiny_config(files());
+    RunConfig config = tiny_config(tiny_files());
     config.bf16 = GetParam() == Precision::bf16;
     config.max_steps = rounds(20, 8);
     return config;
@@ -92,7 +85,7 @@ TEST_P(Placement, NeverChangesABitWhetherUpdatesRunDuringOrAfterBackward) {
 }
 
 TEST(Outcome, SeesADifferenceWhenThereIsOne) {
-  RunConfig config = tiny_config(files());
+  RunConfig config = tiny_config(tiny_files());
   config.max_steps = 4;
   const Outcome one = train(config);
   config.learning_rate *= 1.0001;

@@ -6,26 +6,19 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
 
 #include "sim/rank_training.hpp"
 #include "sim/session_state.hpp"
-#include "strata/checkpoint/random_model.hpp"
-#include "strata/checkpoint/safetensors.hpp"
 #include "strata/core/error.hpp"
-#include "strata/data/token_shard.hpp"
 #include "support/sanitizers.hpp"
-#include "support/weights_file.hpp"
 
 namespace strata {
 namespace {
 
 using testing::all_state_bytes;
 using testing::difference;
-using testing::make_training_files;
 using testing::of_ranks;
 using testing::Outcome;
-using testing::overwrite_weights;
 using testing::place_ranks_randomly;
 using testing::RankFacts;
 using testing::RankSetup;
@@ -33,13 +26,12 @@ using testing::RanksOptions;
 using testing::RanksOutcome;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train_on_ranks;
-using testing::TrainingFiles;
 
 // A rate that does not depend on when training is to end.
 RunConfig constant_rate_config(int world) {
-  static const TrainingFiles files = make_training_files(random_model_preset("tiny"), 100);
-  RunConfig config = of_ranks(tiny_config(files), world, 3);
+  RunConfig config = of_ranks(tiny_config(tiny_files(100)), world, 3);
   config.lr_scheduler_type = ScheduleKind::constant;
   config.evaluate = false;
   config.max_steps = 12;
@@ -111,29 +103,13 @@ TEST(Ranks, ThatAllTrainToTheEndWereNotStopped) {
 
 // --- A document that has no finite embedding, in the rows of one rank.
 
-TrainingFiles poisoned_files() {
-  const TrainingFiles files = make_training_files(random_model_preset("tiny"), 120);
-  std::vector<TokenDocument> documents;
-  for (int i = 0; i < 31; ++i)
-    documents.push_back(byte_tokenize("a document of just the words that all of them have"));
-  documents.push_back(byte_tokenize("one byte \x01 of this one has no finite embedding"));
-  TokenShardInfo info;
-  info.vocab_size = byte_tokenizer_vocab;
-  info.tokenizer = "byte";
-  std::filesystem::remove(files.train_shard);
-  write_token_shard(files.train_shard, info, documents);
-  overwrite_weights(files.model, "model.embed_tokens.weight", 64, 64,
-                    std::numeric_limits<float>::infinity());
-  return files;
-}
-
 class RanksWithANonFiniteGradient : public ::testing::TestWithParam<int> {
  protected:
   static int stage() { return GetParam(); }
 
   // One epoch: the document comes once, to one rank.
   static RunConfig config(NonFinitePolicy policy) {
-    static const TrainingFiles files = poisoned_files();
+    static const testing::TrainingFiles files = testing::poisoned_files(31);
     RunConfig config = of_ranks(tiny_config(files), 2, stage());
     config.layout = RowLayout::separate;
     config.cutoff_len = 64;

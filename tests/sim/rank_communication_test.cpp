@@ -3,23 +3,21 @@
 #include <gtest/gtest.h>
 
 #include "sim/rank_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/sanitizers.hpp"
 
 namespace strata {
 namespace {
 
-using testing::make_training_files;
 using testing::of_ranks;
 using testing::place_ranks_randomly;
 using testing::RankFacts;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train_on_ranks;
 
 RunConfig short_run() {
-  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"), 60);
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files(60));
   config.max_steps = 3;
   config.evaluate = false;
   return config;

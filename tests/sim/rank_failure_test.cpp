@@ -11,7 +11,6 @@
 #include <map>
 
 #include "sim/rank_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
 #include "support/faulty_engine.hpp"
@@ -26,7 +25,6 @@ using testing::Fault;
 using testing::FaultyEngine;
 using testing::fresh_folder;
 using ::testing::HasSubstr;
-using testing::make_training_files;
 using testing::of_ranks;
 using testing::Outcome;
 using testing::place_state;
@@ -35,6 +33,7 @@ using testing::RanksOptions;
 using testing::rounds;
 using ::testing::StartsWith;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train_on_ranks;
 using Clock = std::chrono::steady_clock;
 
@@ -42,14 +41,9 @@ constexpr int world = 3;
 constexpr int steps = 3;
 constexpr auto moments = std::chrono::seconds(30);  // much less than ranks wait for each other
 
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made = make_training_files(random_model_preset("tiny"), 60);
-  return made;
-}
-
 // With an op of every kind: state on all tiers, tiles of the optimizer everywhere.
 RunConfig short_run(int stage) {
-  RunConfig config = of_ranks(tiny_config(files()), world, stage);
+  RunConfig config = of_ranks(tiny_config(tiny_files(60)), world, stage);
   config.max_steps = steps;
   config.evaluate = false;
   config.offload.tile_bytes = 16 << 10;
@@ -219,7 +213,7 @@ TEST_F(RanksFailure, ToFindItsDataEndsTheRun) {
 
 TEST_F(RanksFailure, ToLoadItsWeightsEndsTheRun) {
   const fs::path damaged = fresh_folder("damaged") / "model";
-  fs::copy(files().model, damaged);
+  fs::copy(tiny_files(60).model, damaged);
   fs::resize_file(damaged / "model.safetensors",
                   fs::file_size(damaged / "model.safetensors") - 1000);
   expect_clear_for_each_rank([&](RunConfig& c) { c.model_name_or_path = damaged; },

@@ -8,19 +8,18 @@
 #include <cmath>
 
 #include "sim/rank_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/sanitizers.hpp"
 
 namespace strata {
 namespace {
 
 using testing::exported_f32;
-using testing::make_training_files;
 using testing::of_ranks;
 using testing::Outcome;
 using testing::place_ranks_randomly;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train_on_ranks;
 
 // Relative to the run of one rank.
@@ -35,8 +34,7 @@ constexpr Tolerance in_fp32{1e-7, 1e-6, 1e-6};
 constexpr Tolerance in_bf16{3e-4, 3e-3, 1e-3};
 
 RunConfig config_of(bool bf16) {
-  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"));
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files());
   config.bf16 = bf16;
   config.export_dtype = DType::f32;
   config.max_steps = rounds(8, 3);

@@ -7,25 +7,30 @@
 
 #include "sim/resumed_run.hpp"
 #include "strata/checkpoint/random_model.hpp"
-#include "support/faulty_file_system.hpp"
+#include "support/forwarding_file_system.hpp"
 #include "support/forwarding_engine.hpp"
 
 namespace strata {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::FaultyFileSystem;
 using testing::ForwardingEngine;
+using testing::ForwardingFileSystem;
 
 // Counts the small files that are read whole.
-class ReadCounter : public FaultyFileSystem {
+class ReadCounter : public ForwardingFileSystem {
  public:
-  using FaultyFileSystem::FaultyFileSystem;
+  explicit ReadCounter(FileSystem& real) : real_(real) {}
   std::vector<std::byte> read_file(const std::string& path, std::uint64_t bytes) const override {
     ++num_reads;
-    return FaultyFileSystem::read_file(path, bytes);
+    return real_.read_file(path, bytes);
   }
   mutable std::atomic<int> num_reads = 0;
+
+ private:
+  FileSystem& at(const char*, const std::string&) const override { return real_; }
+
+  FileSystem& real_;
 };
 
 class ReadCountingEngine : public ForwardingEngine {

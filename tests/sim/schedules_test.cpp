@@ -20,21 +20,11 @@ using testing::Outcome;
 using testing::PlacementChecks;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train;
-using testing::TrainingFiles;
 
 constexpr int micro_batches = 4;
 constexpr std::int64_t horizontal = 1, grouped = 2, vertical = 0;
-
-// Untied: with tied embeddings, groups would change the order of a sum, and are refused.
-const TrainingFiles& files() {
-  static const TrainingFiles made = [] {
-    HfConfig model = random_model_preset("tiny");
-    model.tie_word_embeddings = false;
-    return make_training_files(model);
-  }();
-  return made;
-}
 
 struct State {
   const char* name;
@@ -64,7 +54,8 @@ constexpr Variant variants[] = {
 };
 
 RunConfig plain_config(const State& state, double max_grad_norm) {
-  RunConfig config = tiny_config(files());
+  // Untied: with tied embeddings, groups would change the order of a sum, and are refused.
+  RunConfig config = tiny_config(tiny_files());
   config.gradient_accumulation_steps = micro_batches;
   config.max_steps = rounds(8, 4);
   config.eval_steps = 3;

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/bytes.hpp"
 #include "support/sanitizers.hpp"
 
@@ -16,10 +15,10 @@ namespace {
 using testing::difference;
 using testing::fresh_folder;
 using testing::make_sim_engine_for;
-using testing::make_training_files;
 using testing::Outcome;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train;
 
 struct DriveSet {
@@ -28,8 +27,7 @@ struct DriveSet {
 };
 
 RunConfig all_on_nvme(const DriveSet& drives) {
-  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"));
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files());
   config.max_steps = rounds(10, 4);
   OffloadConfig& o = config.offload;
   for (TierFractions* role :

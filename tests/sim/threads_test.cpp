@@ -6,7 +6,6 @@
 
 #include "sim/fake_gpu.hpp"
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/topology/topology.hpp"
 #include "support/sanitizers.hpp"
 
@@ -16,10 +15,10 @@ namespace {
 using testing::difference;
 using testing::FakeGpu;
 using testing::fresh_folder;
-using testing::make_training_files;
 using testing::Outcome;
 using testing::rounds;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::train;
 using testing::TrainingRun;
 
@@ -37,8 +36,7 @@ Topology as_two_nodes() {
 }
 
 RunConfig config_on(const TierFractions& state) {
-  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"));
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files());
   config.max_steps = rounds(10, 3);
   config.offload.nvme_paths = {fresh_folder("drive").string()};
   for (TierFractions* role :

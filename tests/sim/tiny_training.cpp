@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <limits>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -12,6 +15,7 @@
 #include "strata/core/philox.hpp"
 #include "strata/data/token_shard.hpp"
 #include "support/policies.hpp"
+#include "support/weights_file.hpp"
 
 namespace strata::testing {
 namespace {
@@ -25,14 +29,18 @@ TokenDocument random_text(PhiloxStream& random) {
   return byte_tokenize(text);
 }
 
-void write_texts(const fs::path& path, int count, std::uint64_t seed) {
-  PhiloxStream random(seed, 5);
-  std::vector<TokenDocument> documents;
-  for (int i = 0; i < count; ++i) documents.push_back(random_text(random));
+void write_documents(const fs::path& path, const std::vector<TokenDocument>& documents) {
   TokenShardInfo info;
   info.vocab_size = byte_tokenizer_vocab;
   info.tokenizer = "byte";
   write_token_shard(path, info, documents);
+}
+
+void write_texts(const fs::path& path, int count, std::uint64_t seed) {
+  PhiloxStream random(seed, 5);
+  std::vector<TokenDocument> documents;
+  for (int i = 0; i < count; ++i) documents.push_back(random_text(random));
+  write_documents(path, documents);
 }
 
 // The value of a field that metrics.jsonl writes as null when it is not finite.
@@ -63,6 +71,28 @@ TrainingFiles make_training_files(const HfConfig& model, int documents, DType dt
   make_random_model(files.model, options);
   write_texts(files.train_shard, documents, 1);
   write_texts(files.heldout_shard, 6, 2);
+  return files;
+}
+
+const TrainingFiles& tiny_files(int documents) {
+  static std::mutex mutex;
+  static std::map<int, TrainingFiles> made;
+  const std::lock_guard lock(mutex);
+  const auto [at, is_new] = made.try_emplace(documents);
+  if (is_new) at->second = make_training_files(random_model_preset("tiny"), documents);
+  return at->second;
+}
+
+TrainingFiles poisoned_files(int documents) {
+  const TrainingFiles files = make_training_files(random_model_preset("tiny"), 1);
+  std::vector<TokenDocument> texts(
+      static_cast<std::size_t>(documents),
+      byte_tokenize("a document of just the words that all of them have"));
+  texts.push_back(byte_tokenize("one byte \x01 of this one has no finite embedding"));
+  fs::remove(files.train_shard);
+  write_documents(files.train_shard, texts);
+  overwrite_weights(files.model, "model.embed_tokens.weight", 64, 64,
+                    std::numeric_limits<float>::infinity());
   return files;
 }
 
@@ -126,8 +156,8 @@ TrainingRun::TrainingRun(RunConfig config, const ExecutorOptions& options,
   config_.output_dir = fresh_folder("run");
   if (config_.offload.nvme_paths.empty())
     config_.offload.nvme_paths = {config_.output_dir.string()};
-  session_ = std::make_unique<Session>(config_, make_plan(config_),
-                                       SessionOptions{options, make_engine});
+  session_ =
+      std::make_unique<Session>(config_, make_plan(config_), SessionOptions{options, make_engine});
   progress_ = std::make_unique<Progress>(config_.output_dir, Style::plain, quiet_.get());
   trainer_ = std::make_unique<Trainer>(config_, *session_, progress_.get(), watched);
 }

@@ -25,6 +25,11 @@ struct TrainingFiles {
 // `documents` texts of 20 to 79 bytes for training, a few others held out.
 TrainingFiles make_training_files(const HfConfig& model, int documents = 200,
                                   DType dtype = DType::f32);
+// Of the preset "tiny", made once a process: for tests that change none of them.
+const TrainingFiles& tiny_files(int documents = 200);
+// So many documents to train on that are alike, and a last one with a byte whose embedding is
+// infinite.
+TrainingFiles poisoned_files(int documents);
 
 // Three layers, hidden 64, vocabulary 257; 20 steps of two micro-batches with clipping, held-out
 // loss every 7 steps.

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/train/predicted_step.hpp"
 #include "support/execution_modes.hpp"
 #include "support/file_size_limit.hpp"
@@ -23,15 +22,14 @@ using testing::Outcome;
 using testing::plan_here;
 using testing::read_trace;
 using testing::tiny_config;
+using testing::tiny_files;
 using testing::TraceContent;
 using testing::TrainingRun;
 
 // State on every tier.
 RunConfig placed_config() {
-  static const testing::TrainingFiles files =
-      testing::make_training_files(random_model_preset("tiny"));
   static const fs::path drive = testing::fresh_folder("drive");
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files());
   config.offload.nvme_paths = {drive.string()};
   config.max_steps = 10;
   config.offload.master = config.offload.moment1 = {0.25, 0.25, 0.5};

@@ -12,6 +12,7 @@
 #include "strata/checkpoint/safetensors.hpp"
 #include "strata/core/error.hpp"
 #include "strata/data/token_shard.hpp"
+#include "support/read_tensor.hpp"
 #include "support/source_dir.hpp"
 
 namespace strata {
@@ -22,20 +23,13 @@ using testing::fresh_folder;
 using testing::of_ranks;
 using testing::Outcome;
 using testing::place_ranks_randomly;
+using testing::read_tensor;
 using testing::train_on_ranks;
 
 const fs::path golden_folder = source_dir() / "tests/golden";
 constexpr std::int64_t documents_per_step = 8;
 constexpr double loss_tolerance = 2e-6, norm_tolerance = 1e-5,
                  weights_tolerance = 2e-5;  // relative
-
-std::vector<float> read_tensor(const SafetensorsReader& file, const std::string& name) {
-  const TensorEntry* entry = file.find(name);
-  ensure(entry != nullptr && entry->dtype == DType::f32);
-  std::vector<float> values(static_cast<std::size_t>(entry->count()));
-  file.read(*entry, 0, entry->count(), std::as_writable_bytes(std::span(values)));
-  return values;
-}
 
 std::vector<TokenDocument> documents_of(const SafetensorsReader& goldens) {
   const std::vector<float> tokens = read_tensor(goldens, "tokens");

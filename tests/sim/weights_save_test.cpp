@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "sim/tiny_training.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/file_size_limit.hpp"
 #include "support/forwarding_engine.hpp"
 
@@ -24,16 +23,10 @@ using ::testing::HasSubstr;
 using testing::read_bytes;
 using testing::TrainingRun;
 
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made =
-      testing::make_training_files(random_model_preset("tiny"), 60);
-  return made;
-}
-
 // Saves after steps 2 and 4, and the second takes the place of the first. Some of the master, which
 // is what is saved in fp32, is on a drive, so that saving has to read.
 RunConfig run_that_saves_weights() {
-  RunConfig config = testing::tiny_config(files());
+  RunConfig config = testing::tiny_config(testing::tiny_files(60));
   config.bf16 = false;  // the export has the type of the model
   config.max_steps = 4;
   config.gradient_accumulation_steps = 1;

@@ -16,6 +16,7 @@
 
 #include "strata/core/error.hpp"
 #include "support/forwarding_engine.hpp"
+#include "support/forwarding_file_system.hpp"
 
 namespace strata::testing {
 
@@ -48,37 +49,10 @@ class OneFault {
   std::atomic<Lasting> lasting_ = Lasting::once;
 };
 
-class OneFaultFileSystem : public FileSystem {
+class OneFaultFileSystem : public ForwardingFileSystem {
  public:
   OneFaultFileSystem(FileSystem& real, OneFault& fault) : real_(real), fault_(fault) {}
 
-  bool exists(const std::string& path) const override { return at("look for", path).exists(path); }
-  bool is_directory(const std::string& path) const override {
-    return at("look for", path).is_directory(path);
-  }
-  std::vector<std::string> list(const std::string& path) const override {
-    return at("list", path).list(path);
-  }
-  std::uint64_t free_bytes(const std::string& path) const override {
-    return at("inspect", path).free_bytes(path);
-  }
-  std::uint64_t file_bytes(const std::string& path) const override {
-    return at("inspect", path).file_bytes(path);
-  }
-  std::uint64_t allocated_bytes(const std::string& path) const override {
-    return at("inspect", path).allocated_bytes(path);
-  }
-  void make_directory(const std::string& path) override {
-    at("make directory", path).make_directory(path);
-  }
-  void rename(const std::string& from, const std::string& to) override {
-    at("rename", from).rename(from, to);
-  }
-  void remove(const std::string& path) override { at("remove", path).remove(path); }
-  void sync_directory(const std::string& path) override { at("flush", path).sync_directory(path); }
-  std::vector<std::byte> read_file(const std::string& path, std::uint64_t bytes) const override {
-    return at("read", path).read_file(path, bytes);
-  }
   // May fail with nothing written, or after half of it.
   void write_file(const std::string& path, std::span<const std::byte> bytes) override {
     at("open", path);
@@ -88,12 +62,9 @@ class OneFaultFileSystem : public FileSystem {
     }
     real_.write_file(path, bytes);
   }
-  std::unique_ptr<FileLock> try_lock(const std::string& path) override {
-    return at("lock", path).try_lock(path);
-  }
 
  private:
-  FileSystem& at(const char* action, const std::string& path) const {
+  FileSystem& at(const char* action, const std::string& path) const override {
     fault_.need(action, path);
     return real_;
   }

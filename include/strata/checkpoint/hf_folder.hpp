@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "strata/checkpoint/safetensors.hpp"
+#include "strata/core/byte_watch.hpp"
 
 namespace strata {
 
@@ -84,6 +85,7 @@ struct ExportOptions {
   std::uint64_t shard_bytes = 5'000'000'000;
   DType dtype = DType::bf16;
   std::string card = {};  // text of the README.md written into the folder; empty: none
+  ByteWatch watch = {};   // of the tensors' bytes
 };
 
 // Writes `target` (must not exist) from `base`'s config, tokenizer and generation files and the

@@ -3,12 +3,11 @@
 // near that is to what memory allows. Thread contract: one thread, which is bound to the first NUMA
 // node.
 
-#include <atomic>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "strata/measure/adam_passes.hpp"
+#include "strata/measure/bench_watch.hpp"
 #include "strata/measure/pass_report.hpp"
 
 namespace strata {
@@ -19,9 +18,7 @@ struct AdamBenchOptions {
   std::vector<int> threads;
   int repeats = 7;
   Pings pings = Pings::taken;
-  // Called between samples, from the measuring thread: what is being measured, and the part done.
-  std::function<void(const std::string& what, double done)> progress = {};
-  const std::atomic<bool>* stop = nullptr;  // set: end early, throw Interrupted
+  BenchWatch watch = {};
 };
 
 // "adamw bf16/split/q8"

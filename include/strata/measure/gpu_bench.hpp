@@ -3,13 +3,12 @@
 // matrix products, attention, the optimizer, passes over memory, launches. Thread contract: one
 // thread; makes one more.
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "strata/measure/bench_watch.hpp"
 #include "strata/measure/gpu_report.hpp"
 
 namespace strata {
@@ -40,9 +39,7 @@ struct GpuBenchOptions {
   double seconds = 30;         // that samples take in all, about
   int repeats = 5;
   GpuBenchSizes sizes = {};
-  // Called between measurements, from the measuring thread: what is being measured, the part done.
-  std::function<void(const std::string& what, double done)> progress = {};
-  const std::atomic<bool>* stop = nullptr;  // set: end early, throw Interrupted
+  BenchWatch watch = {};
 };
 
 // Throws ConfigError for options out of range and where there is no such GPU, with the reason;

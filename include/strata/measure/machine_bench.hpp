@@ -5,13 +5,12 @@
 //
 // Thread contract: one thread, which is bound to the first NUMA node.
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "strata/measure/bench_watch.hpp"
 #include "strata/plan/machine.hpp"
 
 namespace strata {
@@ -36,9 +35,7 @@ struct MachineBenchOptions {
   std::vector<std::string> nvme_paths = {};
   std::uint64_t nvme_bytes = 1ull << 30;  // of a file; up to three per path
   double nvme_seconds = 0.5;              // of a sample
-  // Called between samples, from the measuring thread: what is being measured, and the part done.
-  std::function<void(const std::string& what, double done)> progress = {};
-  const std::atomic<bool>* stop = nullptr;  // set: end early, throw Interrupted
+  BenchWatch watch = {};
 };
 
 // What is measured on a GPU: sizes that keep one busy.

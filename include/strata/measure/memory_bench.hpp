@@ -5,12 +5,11 @@
 // where the system grants them, first touched by the threads that work on it.
 // Thread contract: one thread, which is bound to the first NUMA node.
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "strata/measure/bench_watch.hpp"
 #include "strata/measure/pass_report.hpp"
 
 namespace strata {
@@ -20,9 +19,7 @@ struct MemoryBenchOptions {
   std::vector<int> threads;
   int repeats = 9;
   Pings pings = Pings::taken;
-  // Called between samples, from the measuring thread: what is being measured, and the part done.
-  std::function<void(const std::string& what, double done)> progress = {};
-  const std::atomic<bool>* stop = nullptr;  // set: end early, throw Interrupted
+  BenchWatch watch = {};
 };
 
 // Throws ConfigError for options out of range, OutOfMemory where the free memory does not suffice.

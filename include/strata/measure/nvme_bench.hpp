@@ -5,12 +5,11 @@
 //
 // Thread contract: one thread.
 
-#include <atomic>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "strata/io/io_engine.hpp"
+#include "strata/measure/bench_watch.hpp"
 #include "strata/measure/nvme_report.hpp"
 
 namespace strata {
@@ -26,16 +25,14 @@ struct NvmeBenchOptions {
   std::uint64_t block_bytes = 4ull << 20;  // where no sweep is asked
   int depth = 32;
   std::vector<NvmePattern> patterns = {nvme_patterns.begin(), nvme_patterns.end()};
-  double duration_s = 2;                   // of each sample
+  double duration_s = 2;  // of each sample
   int repeats = 5;
   Sweep sweep = Sweep::off;
-  double sweep_s = 60;                     // what all of the sweep may take, about
-  double sustained_s = 0;                  // 0: not asked
+  double sweep_s = 60;     // what all of the sweep may take, about
+  double sustained_s = 0;  // 0: not asked
   CompareFio fio = CompareFio::no;
   std::string io_engine = "auto";
-  // Called often, from the measuring thread: what is being measured, and the part done, 0 to 1.
-  std::function<void(const std::string& what, double done)> progress = {};
-  const std::atomic<bool>* stop = nullptr;  // set: end early, clean up, throw Interrupted
+  BenchWatch watch = {};
 };
 
 // Throws ConfigError for a path that is no drive (tmpfs, or a file system that refuses O_DIRECT:

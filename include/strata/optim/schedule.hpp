@@ -2,9 +2,10 @@
 // Learning-rate schedules with the names and formulas of Hugging Face transformers
 // (get_*_schedule), in optimizer steps. Pure functions; any thread.
 
+#include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
+#include <utility>
 
 namespace strata {
 
@@ -18,6 +19,17 @@ enum class ScheduleKind : std::uint8_t {
   polynomial,
   inverse_sqrt
 };
+
+// As they are called in configs.
+inline constexpr std::array<std::pair<std::string_view, ScheduleKind>, 8> schedule_names{
+    {{"linear", ScheduleKind::linear},
+     {"cosine", ScheduleKind::cosine},
+     {"constant", ScheduleKind::constant},
+     {"constant_with_warmup", ScheduleKind::constant_with_warmup},
+     {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
+     {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
+     {"polynomial", ScheduleKind::polynomial},
+     {"inverse_sqrt", ScheduleKind::inverse_sqrt}}};
 
 struct LearningRateSchedule {
   ScheduleKind kind = ScheduleKind::linear;
@@ -36,5 +48,6 @@ struct LearningRateSchedule {
 };
 
 ScheduleKind parse_schedule(std::string_view name);  // Throws ConfigError with the known names.
+std::string_view schedule_name(ScheduleKind kind);
 
 }  // namespace strata

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,9 @@ using Capacity = std::array<double, num_tiers>;  // bytes
 
 // Of a rank, for its tiers; all drives together.
 Capacity capacity_of(const TierLimits& limits);
+
+// Of the host's limit, what a plan takes: the tier, and what loads and saves need beside it.
+std::uint64_t host_bytes_taken(const Plan& plan);
 
 // Where a plan stands with the limits.
 struct Fit {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "strata/telemetry/model_work.hpp"
+
 namespace strata {
 
 // To drives by all ranks, since a run began: as its plan has it, and what it loaded; and its
@@ -39,12 +41,8 @@ struct StepReport {
   // that the step needs of it at its full rate over the time the step took.
   std::vector<std::pair<std::string, double>> used = {}, rates = {}, roofline = {};
   double of_bound = 0;  // the largest of `roofline`, shown on the terminal; 0: not known
-  // Of the step on each device, what was computed a second time not counted, and what the device
-  // can do; 0: not known.
-  double model_flops = 0, peak_flops_per_s = 0;
+  ModelWork model = {};
   WrittenBytes written = {};
-  double model_flops_per_s() const { return seconds > 0 ? model_flops / seconds : 0; }
-  double mfu() const { return peak_flops_per_s > 0 ? model_flops_per_s() / peak_flops_per_s : 0; }
 };
 
 struct SaveReport {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "strata/telemetry/model_work.hpp"
 #include "strata/telemetry/resource_use.hpp"
 
 namespace strata {
@@ -55,8 +56,7 @@ struct Roofline {
     double bound_seconds() const { return full_rate[static_cast<std::size_t>(bound_by)]; }
   };
   std::optional<Prediction> predicted;
-  // Of the step on each device, and what that can do; 0: not known. As StepReport has them.
-  double model_flops = 0, peak_flops_per_s = 0;
+  ModelWork model = {};
 };
 
 Roofline::Prediction prediction_of(const Schedule& schedule, const Simulation& simulation);

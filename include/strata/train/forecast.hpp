@@ -77,9 +77,11 @@ std::vector<Improvement> improvements(const Scenario& scenario, const Forecast& 
                                       const MachineProfile& machine, std::size_t num_max = 3);
 
 // For a scenario that does not fit one rank's limits: the first that does of a short ladder of
-// smaller ones, with no more changed than it takes. Empty when none does.
-std::optional<Scenario> nearest_fit(const Scenario& scenario, const TierLimits& limits);
-// Where none does: how the smallest of them stands with the limits.
-Fit nearest_miss(const Scenario& scenario, const TierLimits& limits);
+// smaller ones, with no more changed than it takes.
+struct NearestFit {
+  std::optional<Scenario> scenario;  // empty when none does
+  Fit fit;  // how it stands with the limits, or, when none does, the smallest of them
+};
+NearestFit nearest_fit(const Scenario& scenario, const TierLimits& limits);
 
 }  // namespace strata

@@ -122,7 +122,7 @@ class Trainer {
   bool save_asked_ = false;  // before the step that is to be saved
   StopTime slowest_ = {};    // step, after the first two, and save so far
   bool stop_warned_ = false;
-  double model_flops_ = 0;          // of a step of this rank
+  ModelWork model_work_;
   std::uint64_t nvme_written_ = 0;  // by all ranks
   // That a step of "train" and one of "train_save" write.
   std::uint64_t step_writes_ = 0, saving_step_writes_ = 0;

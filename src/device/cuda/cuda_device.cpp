@@ -101,10 +101,9 @@ class CudaDevice final : public Device {
       return own.staging().to_host(target, source, bytes, own.native());
     if (kind == CopyKind::device_to_device) return copy_piece(target, source, bytes, kind, own);
     const std::byte* const host = kind == CopyKind::host_to_device ? source : target;
-    for (std::uint64_t begin = 0, size = 0; begin < bytes; begin += size) {
-      size = bytes_within_chunk(host + begin, bytes - begin);
+    for_each_chunk(host, bytes, [&](std::uint64_t begin, std::uint64_t size) {
       copy_piece(target + begin, source + begin, size, kind, own);
-    }
+    });
   }
 
   // Memory that is not pinned is the host's to set, when the stream has come to it.
@@ -117,10 +116,9 @@ class CudaDevice final : public Device {
       std::memset(target, std::to_integer<int>(value), bytes);
       return;
     }
-    for (std::uint64_t begin = 0, size = 0; begin < bytes; begin += size) {
-      size = bytes_within_chunk(target + begin, bytes - begin);
+    for_each_chunk(target, bytes, [&](std::uint64_t begin, std::uint64_t size) {
       fill_piece(target + begin, size, value, own);
-    }
+    });
   }
 
  private:

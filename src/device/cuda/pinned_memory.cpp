@@ -11,13 +11,10 @@
 namespace strata {
 namespace {
 
-std::span<std::byte> first_chunk(std::span<std::byte> memory) {
-  return memory.first(bytes_within_chunk(memory.data(), memory.size()));
-}
-
 void unregister_chunks(CudaApi& api, std::span<std::byte> memory) {
-  for (; !memory.empty(); memory = memory.subspan(first_chunk(memory).size()))
-    if (api.unregister_host(memory.data()) != CudaStatus::success) api.take_last_error();
+  for_each_chunk(memory.data(), memory.size(), [&](std::uint64_t begin, std::uint64_t) {
+    if (api.unregister_host(memory.data() + begin) != CudaStatus::success) api.take_last_error();
+  });
 }
 
 struct Registering {
@@ -28,13 +25,12 @@ struct Registering {
 // All of it, or as far as it went.
 Registering register_chunks(CudaApi& api, std::span<std::byte> memory) {
   Registering at;
-  while (at.done_bytes < memory.size()) {
-    const std::span<std::byte> chunk = first_chunk(memory.subspan(at.done_bytes));
-    at.chunk_bytes = chunk.size();
-    at.status = api.register_host(chunk.data(), chunk.size());
-    if (at.status != CudaStatus::success) break;
-    at.done_bytes += chunk.size();
-  }
+  for_each_chunk(memory.data(), memory.size(), [&](std::uint64_t begin, std::uint64_t size) {
+    if (at.status != CudaStatus::success) return;
+    at.status = api.register_host(memory.data() + begin, size);
+    at.chunk_bytes = size;
+    if (at.status == CudaStatus::success) at.done_bytes += size;
+  });
   return at;
 }
 

@@ -21,10 +21,19 @@ namespace strata {
 
 inline constexpr std::uint64_t pinned_chunk_bytes = GiB;
 
-// Of so many bytes of host memory, those that one copy may take.
+// Of so many bytes of host memory, those that one registration or one copy may take.
 inline std::uint64_t bytes_within_chunk(const std::byte* memory, std::uint64_t bytes) {
   const std::uint64_t into = reinterpret_cast<std::uintptr_t>(memory) % pinned_chunk_bytes;
   return std::min(bytes, pinned_chunk_bytes - into);
+}
+
+// Calls each(begin, size) for all of them, a chunk at a time.
+template <typename Each>
+void for_each_chunk(const std::byte* memory, std::uint64_t bytes, const Each& each) {
+  for (std::uint64_t begin = 0, size = 0; begin < bytes; begin += size) {
+    size = bytes_within_chunk(memory + begin, bytes - begin);
+    each(begin, size);
+  }
 }
 
 struct PinnedMemoryOptions {

@@ -15,6 +15,7 @@
 #include <ostream>
 
 #include "contract/comm/communicator_checks.hpp"
+#include "support/polling.hpp"
 
 namespace strata::testing {
 
@@ -54,13 +55,6 @@ inline CommOptions options_of(const JobCheck& check, LateReports& reports) {
 }
 
 inline void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
-
-// Polls, for a minute at most.
-template <typename Condition>
-bool comes_true(const Condition& condition) {
-  for (int tries = 0; tries < 60000 && !condition(); ++tries) sleep_ms(1);
-  return condition();
-}
 
 inline bool is_last(const Communicator& comm) { return comm.rank() == comm.world() - 1; }
 inline std::string last_rank(const Communicator& comm) {

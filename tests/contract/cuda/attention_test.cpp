@@ -4,7 +4,6 @@
 // typical size, as probabilities and score gradients are rounded to bf16 for the products, and fp32
 // 4e-6 for the log-sum-exps.
 
-#include <algorithm>
 #include <cmath>
 
 #include "contract/cuda/kernels_under_test.hpp"
@@ -50,18 +49,6 @@ void run(Kernels& kernels, const AttentionData& data) {
   Scratch scratch(kernels.attention_scratch_bytes(q[0], q[1], data.k.view().dim(1), q[2]));
   kernels.attention_forward(data.args({}), host_stream());
   kernels.attention_backward(data.args(scratch.span()), host_stream());
-}
-
-// A score gradient is a difference of numbers near 1, so its error does not shrink with it.
-void expect_near(const Tensor& actual, const Tensor& expected, const std::string& what,
-                 double tolerance) {
-  double squares = 0;
-  for (std::int64_t i = 0; i < expected.count(); ++i) squares += expected.at(i) * expected.at(i);
-  const double typical = std::sqrt(squares / static_cast<double>(expected.count()));
-  for (std::int64_t i = 0; i < actual.count(); ++i) {
-    const double size = std::max({std::abs(expected.at(i)), typical, 0.1});
-    ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * size) << what << ", element " << i;
-  }
 }
 
 void expect_agreement(const AttentionCase& c, const AttentionData& actual, double tolerance) {

@@ -9,6 +9,7 @@
 
 #include "strata/checkpoint/hf_folder.hpp"
 #include "strata/checkpoint/safetensors.hpp"
+#include "support/read_tensor.hpp"
 #include "support/source_dir.hpp"
 #include "unit/model/logit_recorder.hpp"
 #include "unit/model/tiny_llama.hpp"
@@ -16,15 +17,9 @@
 namespace strata::test {
 namespace {
 
-const std::filesystem::path goldens_folder = source_dir() / "tests/golden/model";
+using strata::testing::read_tensor;
 
-std::vector<float> read_tensor(const SafetensorsReader& file, const std::string& name) {
-  const TensorEntry* entry = file.find(name);
-  ensure(entry != nullptr && entry->dtype == DType::f32);
-  std::vector<float> values(static_cast<std::size_t>(entry->count()));
-  file.read(*entry, 0, entry->count(), std::as_writable_bytes(std::span(values)));
-  return values;
-}
+const std::filesystem::path goldens_folder = source_dir() / "tests/golden/model";
 
 std::vector<std::int32_t> read_integers(const SafetensorsReader& file, const std::string& name) {
   std::vector<std::int32_t> integers;
@@ -79,7 +74,7 @@ void load_weights(const std::filesystem::path& folder, ModelHarness& harness) {
 using Case = std::tuple<const char*, const char*>;  // golden, kernels
 
 // One golden model, trained for one micro-batch.
-class LlamaGolden : public testing::TestWithParam<Case> {
+class LlamaGolden : public ::testing::TestWithParam<Case> {
  protected:
   void train(DType dtype, std::int64_t chunk_tokens) {
     row_ = {read_integers(goldens_, "tokens"), read_integers(goldens_, "labels"),
@@ -158,10 +153,10 @@ TEST_P(LlamaGolden, StaysNearTransformersF32InBf16) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, LlamaGolden,
-                         testing::Combine(testing::Values("tied", "untied_packed", "bias_llama3",
-                                                          "qwen2", "qwen3", "mistral_window",
-                                                          "llama_yarn"),
-                                          testing::Values("ref", "cpu")),
+                         ::testing::Combine(::testing::Values("tied", "untied_packed",
+                                                              "bias_llama3", "qwen2", "qwen3",
+                                                              "mistral_window", "llama_yarn"),
+                                            ::testing::Values("ref", "cpu")),
                          [](const auto& param) {
                            return std::string(std::get<0>(param.param)) + "_" +
                                   std::get<1>(param.param);

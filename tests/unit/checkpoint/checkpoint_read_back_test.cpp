@@ -2,9 +2,9 @@
 // not as it was written passes.
 
 #include <cerrno>
-#include <chrono>
-#include <thread>
 
+#include "support/flipping_engine.hpp"
+#include "support/polling.hpp"
 #include "unit/checkpoint/checkpoint_testing.hpp"
 #include "unit/checkpoint/state_checkpoint_testing.hpp"
 #include "unit/checkpoint/watched_engine.hpp"
@@ -244,17 +244,13 @@ TEST(CheckpointReadBack, OfAPieceThatWasNotWrittenIsNotTried) {
 
 // What has failed is known soon, to whoever asks.
 bool is_failed_soon(const CheckpointWriter& writer) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!writer.has_failed() && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return writer.has_failed();
+  return comes_true([&] { return writer.has_failed(); });
 }
 
 // Of a save whose first piece is damaged on its way back, once that is known.
 class DamagedSave : public ::testing::Test {
  protected:
-  DamagedSave() : engine_(make_sim_engine({})) {
-    engine_.spoil_read(0);
+  DamagedSave() : engine_(std::make_unique<FlippingEngine>(make_sim_engine({}))) {
     writer_ = CheckpointWriter::open(engine_, out, 1, {vector_}, true);
     EXPECT_TRUE(write(0).ok());
     EXPECT_TRUE(is_failed_soon(*writer_)) << "before all is written";

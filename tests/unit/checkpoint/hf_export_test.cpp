@@ -242,6 +242,19 @@ TEST_F(HfExport, AsksForATensorInPiecesOfBoundedSize) {
   EXPECT_EQ(next, 3 << 20);
 }
 
+TEST_F(HfExport, TellsWhoeverWatchesHowFarItIs) {
+  std::vector<std::uint64_t> done;
+  std::uint64_t total = 0;
+  export_to(folder_ / "out", {.watch = [&](std::uint64_t now, std::uint64_t all) {
+              done.push_back(now);
+              total = all;
+            }});
+  EXPECT_EQ(total, HfWeights(folder_ / "out", tensors_).total_bytes());
+  EXPECT_EQ(done.size(), 1 + tensors_.size()) << "a tensor of this model is one piece";
+  EXPECT_EQ(done.front(), 0u);
+  EXPECT_EQ(done.back(), total);
+}
+
 TEST_F(HfExport, PutsATensorLargerThanAShardInItsOwnFile) {
   export_to(folder_ / "out", {.shard_bytes = 1});
   const auto index = nlohmann::json::parse(

@@ -1,6 +1,6 @@
 #pragma once
-// An IoEngine that remembers the transfers that came by, and may spoil what is written or read: a
-// test says which bytes a drive keeps in place of those that it was given, or gives for them.
+// An IoEngine that remembers the transfers that came by, and may spoil what is written: a test says
+// which bytes a drive keeps in place of those that it was given.
 
 #include <algorithm>
 #include <chrono>
@@ -56,11 +56,6 @@ class WatchedEngine : public ForwardingEngine {
     failing_read_ = number;
     error_number_ = error_number;
   }
-  // A bit of what that read brings is another.
-  void spoil_read(std::size_t number) {
-    const std::lock_guard lock(mutex_);
-    spoilt_read_ = number;
-  }
   void forget() {
     const std::lock_guard lock(mutex_);
     seen_.clear();
@@ -87,7 +82,6 @@ class WatchedEngine : public ForwardingEngine {
     WatchedEngine* owner = nullptr;
     IoRequest asked;
     int error_number = 0;  // that it is said to end with
-    bool is_read_spoilt = false;
     std::unique_ptr<Buffer> spoilt;
     void complete(const IoResult& result) noexcept override { owner->ended(*this, result); }
   };
@@ -110,7 +104,6 @@ class WatchedEngine : public ForwardingEngine {
   }
   void begin_read(Transfer& transfer) {
     most_read_bytes_ = std::max(most_read_bytes_, read_bytes_ += transfer.asked.bytes);
-    transfer.is_read_spoilt = num_reads_ == spoilt_read_;
     if (num_reads_++ == failing_read_) transfer.error_number = error_number_;
   }
   std::byte* spoil(Transfer& transfer) {
@@ -125,7 +118,6 @@ class WatchedEngine : public ForwardingEngine {
       if (transfer.asked.op == IoOp::read) read_bytes_ -= transfer.asked.bytes;
       changed_.notify_all();
     }
-    if (transfer.is_read_spoilt) *transfer.asked.data ^= std::byte{8};
     const IoResult failed = {0, transfer.error_number, "cannot read: errno of a test"};
     transfer.asked.completion->complete(transfer.error_number == 0 ? result : failed);
   }
@@ -137,7 +129,7 @@ class WatchedEngine : public ForwardingEngine {
   std::vector<SeenTransfer> seen_;
   std::list<Transfer> transfers_;
   std::size_t num_writes_ = 0, num_reads_ = 0;
-  std::size_t failing_read_ = ~std::size_t{0}, spoilt_read_ = ~std::size_t{0};
+  std::size_t failing_read_ = ~std::size_t{0};
   int error_number_ = 0;
   std::uint64_t read_bytes_ = 0, most_read_bytes_ = 0;  // under way
 };

@@ -135,8 +135,8 @@ TEST_P(NearestFitKeys, PastedFit) {
     settings.push_back(seed % 2 == 0 ? "offload.optimizer=gpu" : "offload.optimizer=cpu");
     const Scenario start = scenario_of(config_with(settings, {}), machine);
     const TierLimits limits = run_limits(start.config, machine);
-    const auto fits = nearest_fit(start, limits);
-    ASSERT_TRUE(fits) << seed << ": " << format_fit(nearest_miss(start, limits));
+    const auto [fits, fit] = nearest_fit(start, limits);
+    ASSERT_TRUE(fits) << seed << ": " << format_fit(fit);
     const RunConfig pasted = config_with(settings, words_of(changed_keys(start, *fits)));
     EXPECT_NO_THROW(forecast(scenario_of(pasted, machine), machine)) << seed;
   }

@@ -4,6 +4,8 @@
 //   constexpr ConfigTexts parse{"run.yaml"};
 //   constexpr ConfigErrors error_of{"run.yaml"};
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <vector>
 
@@ -38,6 +40,12 @@ inline std::string origin(const RunConfig& config, const std::string& key) {
   for (const RunConfig::Origin& entry : config.resolved)
     if (entry.key == key) return entry.origin;
   return "absent";
+}
+
+inline void expect_tiers(const TierFractions& got, const TierFractions& expected) {
+  EXPECT_DOUBLE_EQ(got.device, expected.device);
+  EXPECT_DOUBLE_EQ(got.host, expected.host);
+  EXPECT_DOUBLE_EQ(got.nvme, expected.nvme);
 }
 
 }  // namespace strata

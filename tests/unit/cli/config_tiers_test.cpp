@@ -22,27 +22,21 @@ std::string error_of(const std::string& yaml, const std::vector<std::string>& ov
   return ConfigErrors{"run.yaml"}(with_drive(yaml), overrides);
 }
 
-void expect(const TierFractions& fractions, double gpu, double cpu, double nvme) {
-  EXPECT_NEAR(fractions.device, gpu, 1e-12);
-  EXPECT_NEAR(fractions.host, cpu, 1e-12);
-  EXPECT_NEAR(fractions.nvme, nvme, 1e-12);
-}
-
 TEST(TierTable, SetsMasterAndMomentsTogetherAsOptimizer) {
   const OffloadConfig offload = parse("offload.optimizer: {gpu: 0.1, cpu: 0.4, nvme: 0.5}");
-  expect(offload.master, 0.1, 0.4, 0.5);
-  expect(offload.moment1, 0.1, 0.4, 0.5);
-  expect(offload.moment2, 0.1, 0.4, 0.5);
-  expect(offload.weights, 0, 1, 0);
+  expect_tiers(offload.master, {0.1, 0.4, 0.5});
+  expect_tiers(offload.moment1, {0.1, 0.4, 0.5});
+  expect_tiers(offload.moment2, {0.1, 0.4, 0.5});
+  expect_tiers(offload.weights, {0, 1, 0});
 }
 
 TEST(TierTable, LetsARoleNamedByItselfWinInEitherOrder) {
   const OffloadConfig after = parse("offload.optimizer: nvme\noffload.master: cpu");
   const OffloadConfig before = parse("offload.master: cpu\noffload.optimizer: nvme");
   for (const OffloadConfig& offload : {after, before}) {
-    expect(offload.master, 0, 1, 0);
-    expect(offload.moment1, 0, 0, 1);
-    expect(offload.moment2, 0, 0, 1);
+    expect_tiers(offload.master, {0, 1, 0});
+    expect_tiers(offload.moment1, {0, 0, 1});
+    expect_tiers(offload.moment2, {0, 0, 1});
   }
 }
 
@@ -51,21 +45,21 @@ TEST(TierTable, ReadsEachRoleIntoItsOwnField) {
       "offload.weights: {gpu: 0.1}\noffload.gradients: {gpu: 0.2}\noffload.master: {gpu: 0.3}\n"
       "offload.moment1: {gpu: 0.4}\noffload.moment2: {gpu: 0.5}\noffload.activations: {gpu: 0.6}\n"
       "offload.saved: {gpu: 0.7}");
-  expect(offload.weights, 0.1, 0.9, 0);
-  expect(offload.gradients, 0.2, 0.8, 0);
-  expect(offload.master, 0.3, 0.7, 0);
-  expect(offload.moment1, 0.4, 0.6, 0);
-  expect(offload.moment2, 0.5, 0.5, 0);
-  expect(offload.activations, 0.6, 0.4, 0);
-  expect(offload.saved, 0.7, 0.3, 0);
+  expect_tiers(offload.weights, {0.1, 0.9, 0});
+  expect_tiers(offload.gradients, {0.2, 0.8, 0});
+  expect_tiers(offload.master, {0.3, 0.7, 0});
+  expect_tiers(offload.moment1, {0.4, 0.6, 0});
+  expect_tiers(offload.moment2, {0.5, 0.5, 0});
+  expect_tiers(offload.activations, {0.6, 0.4, 0});
+  expect_tiers(offload.saved, {0.7, 0.3, 0});
 }
 
 TEST(TierTable, GivesTheRemainderToTheNextSlowerTier) {
-  expect(parse("offload.master: {gpu: 0.1}").master, 0.1, 0.9, 0);
-  expect(parse("offload.master: {cpu: 0.4}").master, 0, 0.4, 0.6);
-  expect(parse("offload.master: {gpu: 0.1, cpu: 0.4}").master, 0.1, 0.4, 0.5);
-  expect(parse("offload.master: {nvme: 0.5}").master, 0, 0.5, 0.5);
-  expect(parse("offload.master: {gpu: 0.1, nvme: 0.5}").master, 0.1, 0.4, 0.5);
+  expect_tiers(parse("offload.master: {gpu: 0.1}").master, {0.1, 0.9, 0});
+  expect_tiers(parse("offload.master: {cpu: 0.4}").master, {0, 0.4, 0.6});
+  expect_tiers(parse("offload.master: {gpu: 0.1, cpu: 0.4}").master, {0.1, 0.4, 0.5});
+  expect_tiers(parse("offload.master: {nvme: 0.5}").master, {0, 0.5, 0.5});
+  expect_tiers(parse("offload.master: {gpu: 0.1, nvme: 0.5}").master, {0.1, 0.4, 0.5});
 }
 
 TEST(TierTable, RefusesARemainderThatNoTierCanTake) {
@@ -86,18 +80,18 @@ TEST(TierTable, RefusesFractionsOutOfRange) {
 }
 
 TEST(TierTable, AcceptsSumsThatAreOneButForRounding) {
-  expect(parse("offload.master: {gpu: 0.1, cpu: 0.2, nvme: 0.7}").master, 0.1, 0.2, 0.7);
+  expect_tiers(parse("offload.master: {gpu: 0.1, cpu: 0.2, nvme: 0.7}").master, {0.1, 0.2, 0.7});
 }
 
 TEST(TierTable, AcceptsOneTierAsAWord) {
-  expect(parse("offload.optimizer: nvme").moment2, 0, 0, 1);
-  expect(parse("offload.weights: gpu").weights, 1, 0, 0);
+  expect_tiers(parse("offload.optimizer: nvme").moment2, {0, 0, 1});
+  expect_tiers(parse("offload.weights: gpu").weights, {1, 0, 0});
 }
 
 TEST(TierTable, ReadsDeviceAndRatioAsDeepSpeedDoes) {
-  expect(parse("offload.optimizer: {device: nvme, ratio: 0.6}").master, 0.4, 0, 0.6);
-  expect(parse("offload.optimizer: {device: cpu}").master, 0, 1, 0);
-  expect(parse("offload.optimizer: {device: none}").master, 1, 0, 0);
+  expect_tiers(parse("offload.optimizer: {device: nvme, ratio: 0.6}").master, {0.4, 0, 0.6});
+  expect_tiers(parse("offload.optimizer: {device: cpu}").master, {0, 1, 0});
+  expect_tiers(parse("offload.optimizer: {device: none}").master, {1, 0, 0});
   EXPECT_THAT(error_of("offload.optimizer: {device: tape}"),
               HasSubstr("device must be gpu, cpu or nvme"));
   EXPECT_THAT(error_of("offload.optimizer: {device: cpu, pin_memory: true}"),
@@ -105,22 +99,23 @@ TEST(TierTable, ReadsDeviceAndRatioAsDeepSpeedDoes) {
 }
 
 TEST(TierTable, IsReachedTierByTierFromTheCommandLine) {
-  expect(parse("", {"offload.optimizer.nvme=0.5"}).moment1, 0, 0.5, 0.5);
-  expect(parse("offload.optimizer: {gpu: 0.2}", {"offload.optimizer.nvme=0.5"}).moment1, 0.2, 0.3,
-         0.5);
-  expect(parse("offload.optimizer: {gpu: 0.2}",
-               {"offload.optimizer.gpu=0.3", "offload.optimizer.nvme=0.1"})
-             .moment1,
-         0.3, 0.6, 0.1);
+  expect_tiers(parse("", {"offload.optimizer.nvme=0.5"}).moment1, {0, 0.5, 0.5});
+  expect_tiers(parse("offload.optimizer: {gpu: 0.2}", {"offload.optimizer.nvme=0.5"}).moment1,
+               {0.2, 0.3, 0.5});
+  expect_tiers(parse("offload.optimizer: {gpu: 0.2}",
+                     {"offload.optimizer.gpu=0.3", "offload.optimizer.nvme=0.1"})
+                   .moment1,
+               {0.3, 0.6, 0.1});
   EXPECT_THAT(error_of("offload.optimizer: {cpu: 1}", {"offload.optimizer.nvme=0.5"}),
               HasSubstr("offload.optimizer on the command line"));
 }
 
 TEST(TierTable, IsReplacedWholeByAWholeTable) {
-  expect(parse("offload.optimizer: {gpu: 0.2}\noffload.master: cpu", {"offload.optimizer=nvme"})
-             .master,
-         0, 0, 1);
-  expect(parse("offload.master: cpu", {"offload.master={gpu: 0.5}"}).master, 0.5, 0.5, 0);
+  expect_tiers(
+      parse("offload.optimizer: {gpu: 0.2}\noffload.master: cpu", {"offload.optimizer=nvme"})
+          .master,
+      {0, 0, 1});
+  expect_tiers(parse("offload.master: cpu", {"offload.master={gpu: 0.5}"}).master, {0.5, 0.5, 0});
 }
 
 TEST(TierTable, RefusesToAddATierToAWord) {

@@ -29,12 +29,6 @@ std::string written(const std::string& name, const std::string& text) {
   return path;
 }
 
-void expect_tiers(const TierFractions& got, const TierFractions& expected) {
-  EXPECT_DOUBLE_EQ(got.device, expected.device);
-  EXPECT_DOUBLE_EQ(got.host, expected.host);
-  EXPECT_DOUBLE_EQ(got.nvme, expected.nvme);
-}
-
 // What people have beside transformers: all that may be is left to its words.
 constexpr const char* automatic = R"({
   "fp16": {"enabled": "auto", "loss_scale": 0, "initial_scale_power": 16},

@@ -5,24 +5,33 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
-#include <thread>
+
+#include "support/polling.hpp"
 
 namespace strata {
 namespace {
 
 using How = ProgramEnd::How;
-using testing::EndsWith;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 std::filesystem::path file(const std::string& name) {
-  return std::filesystem::path(testing::TempDir()) /
+  return std::filesystem::path(::testing::TempDir()) /
          ("program_run_" + std::to_string(::getpid()) + "_" + name);
 }
 
 ProgramEnd shell(const std::string& script, double seconds_max = 60) {
   return run_program({{"sh", "-c", script}, seconds_max, file("output"), {{"SAID", "as told"}}});
+}
+
+// It is gone, or a zombie that nobody waits for.
+bool has_ended(pid_t id) {
+  if (::kill(id, 0) != 0) return true;
+  std::string state;
+  std::ifstream stat("/proc/" + std::to_string(id) + "/stat");
+  for (int field = 0; field < 3; ++field) stat >> state;
+  return state == "Z" || state.empty();
 }
 
 TEST(ProgramRun, TakesBothOutputsTheExitCodeAndTheEnvironment) {
@@ -44,15 +53,8 @@ TEST(ProgramRun, EndsWhatRunsPastItsTimeTogetherWithWhatItStarted) {
   pid_t id = 0;
   ids >> id;
   ASSERT_GT(id, 0);
-  // Gone, or a zombie that nobody waits for.
-  for (int i = 0; i < 1000 && ::kill(id, 0) == 0; ++i) {
-    std::string state;
-    std::ifstream stat("/proc/" + std::to_string(id) + "/stat");
-    for (int field = 0; field < 3; ++field) stat >> state;
-    if (state == "Z" || state.empty()) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_NE(::kill(id, 0), 0) << "the child of the program still runs";
+  EXPECT_TRUE(testing::comes_true([&] { return has_ended(id); }))
+      << "the child of the program still runs";
 }
 
 TEST(ProgramRun, EndsWhatDoesNotListen) {

@@ -17,11 +17,9 @@ struct Shown {
 
 TEST(BenchProgress, RisesWithThePlannedSecondsOfItsSteps) {
   std::vector<Shown> shown;
-  BenchProgress progress(
-      [&](const std::string& what, double done) {
-        shown.push_back({what, done});
-      },
-      nullptr);
+  BenchProgress progress({.progress = [&](const std::string& what, double done) {
+    shown.push_back({what, done});
+  }});
   progress.plan(10);
   progress.begin("writing", 4);
   progress.at(2);
@@ -40,7 +38,7 @@ TEST(BenchProgress, RisesWithThePlannedSecondsOfItsSteps) {
 
 TEST(BenchProgress, NeverPassesTheEnd) {
   double last = 0;
-  BenchProgress progress([&](const std::string&, double done) { last = done; }, nullptr);
+  BenchProgress progress({.progress = [&](const std::string&, double done) { last = done; }});
   progress.plan(1);
   progress.begin("a", 1);
   progress.begin("b", 1);
@@ -50,7 +48,7 @@ TEST(BenchProgress, NeverPassesTheEnd) {
 
 TEST(BenchProgress, ThrowsWhenAskedToStop) {
   std::atomic<bool> stop{false};
-  BenchProgress progress({}, &stop);
+  BenchProgress progress({.stop = &stop});
   progress.plan(1);
   progress.begin("reading /data", 1);
   stop = true;

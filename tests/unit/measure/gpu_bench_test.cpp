@@ -187,13 +187,13 @@ TEST(GpuBench, ShowsATableOfEachPart) {
 TEST(GpuBench, TellsHowFarItIsAndEndsEarlyWhenAsked) {
   GpuBenchOptions options = tiny();
   std::vector<double> done;
-  options.progress = [&](const std::string&, double share) { done.push_back(share); };
+  options.watch.progress = [&](const std::string&, double share) { done.push_back(share); };
   bench_gpu(options);
   EXPECT_THAT(done, Each(AllOf(Ge(0), Le(1))));
   EXPECT_TRUE(std::ranges::is_sorted(done));
   EXPECT_GT(done.back(), 0.9);
   const std::atomic<bool> stop{true};
-  options.stop = &stop;
+  options.watch.stop = &stop;
   EXPECT_THROW(bench_gpu(options), Interrupted);
 }
 
@@ -229,7 +229,7 @@ TEST(BenchAccelerator, SaysWhyThereIsNoGpu) {
 TEST(LinkBench, IsNoFasterThanTheLink) {
   const auto device =
       make_host_device({.host_to_device_bytes_per_s = 200e6, .device_to_host_bytes_per_s = 100e6});
-  BenchProgress progress({}, nullptr);
+  BenchProgress progress({});
   const LinkRates rates = bench_link(*device, 1 << 20, 1, progress);
   EXPECT_LE(rates.up.median(), 200e6);
   EXPECT_LE(rates.down.median(), 100e6);

@@ -23,7 +23,7 @@ TEST(GpuCopies, WaitForAllThatTheyMustAndGiveEverythingBack) {
     FakeCuda fake({.seed = seed});
     {
       const auto device = make_cuda_device(fake, 0, {});
-      BenchProgress progress({}, nullptr);
+      BenchProgress progress({});
       const LinkRates link = bench_link(*device, 40 << 20, 2, progress);
       for (const Samples& rates : {link.up, link.down, link.both})
         EXPECT_THAT(rates.values, ::testing::AllOf(SizeIs(2), Each(Gt(0))));

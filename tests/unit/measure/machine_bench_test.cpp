@@ -192,7 +192,7 @@ TEST(MachineBench, OfAGpuThatIsNotThereSaysSo) {
 TEST(MachineBench, OfOneRankMeasuresNoCollectivesAndTellsOfItsProgress) {
   MachineBenchOptions options = tiny();
   double before = 0;
-  options.progress = [&](const std::string&, double done) {
+  options.watch.progress = [&](const std::string&, double done) {
     EXPECT_GE(done, before - 1e-12);
     EXPECT_LE(done, 1 + 1e-12);
     before = done;
@@ -206,7 +206,7 @@ TEST(MachineBench, OfOneRankMeasuresNoCollectivesAndTellsOfItsProgress) {
 TEST(MachineBench, EndsEarlyWhenAsked) {
   MachineBenchOptions options = tiny();
   const std::atomic<bool> stop{true};
-  options.stop = &stop;
+  options.watch.stop = &stop;
   EXPECT_THROW(bench_machine(options), Interrupted);
 }
 

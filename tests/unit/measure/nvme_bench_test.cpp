@@ -113,7 +113,7 @@ TEST_F(NvmeBenchOnADrive, WritesNewFilesOnEachPathAndOnAllAtOnce) {
   NvmeBenchOptions options = tiny({directory_.path(), second.path()});
   options.patterns = {NvmePattern::write};
   int told = 0;
-  options.progress = [&](const std::string& what, double) {
+  options.watch.progress = [&](const std::string& what, double) {
     told += what.find("new files") != std::string::npos;
   };
   const NvmeReport report = bench_nvme(options);
@@ -133,9 +133,9 @@ TEST_F(NvmeBenchOnADrive, StopsWithinANewFileAndCleansUp) {
   std::atomic<bool> stop{false};
   NvmeBenchOptions options = tiny({directory_.path()});
   options.patterns = {NvmePattern::write};
-  options.stop = &stop;
+  options.watch.stop = &stop;
   bool was_there = false;
-  options.progress = [&](const std::string& what, double) {
+  options.watch.progress = [&](const std::string& what, double) {
     for (const auto& entry : fs::recursive_directory_iterator(directory_.path()))
       was_there = was_there || entry.path().filename() == "new";
     stop = stop || (was_there && what.find("new files") != std::string::npos);
@@ -162,7 +162,7 @@ TEST_F(NvmeBenchOnADrive, ShowsProgressThatOnlyRises) {
   options.sweep = Sweep::on;
   double last = 0;
   int calls = 0;
-  options.progress = [&](const std::string& what, double done) {
+  options.watch.progress = [&](const std::string& what, double done) {
     EXPECT_FALSE(what.empty());
     EXPECT_GE(done, last);
     EXPECT_LE(done, 1);
@@ -179,8 +179,8 @@ TEST_F(NvmeBenchOnADrive, StopsWhereverItIsAskedAndCleansUp) {
     std::atomic<bool> stop{false};
     int calls = 0;
     NvmeBenchOptions options = tiny({directory_.path()});
-    options.stop = &stop;
-    options.progress = [&](const std::string&, double) { stop = ++calls > calls_before; };
+    options.watch.stop = &stop;
+    options.watch.progress = [&](const std::string&, double) { stop = ++calls > calls_before; };
     EXPECT_THROW(bench_nvme(options), Interrupted);
     EXPECT_TRUE(fs::is_empty(directory_.path())) << calls_before;
   }

@@ -110,7 +110,7 @@ TEST(PassBenches, TellHowFarTheyAre) {
   AdamBenchOptions options = small_adam();
   std::vector<double> done;
   std::set<std::string> what;
-  options.progress = [&](const std::string& now, double share) {
+  options.watch.progress = [&](const std::string& now, double share) {
     done.push_back(share);
     what.insert(now);
   };
@@ -124,10 +124,10 @@ TEST(PassBenches, TellHowFarTheyAre) {
 TEST(PassBenches, EndEarlyWhenAskedTo) {
   const std::atomic<bool> stop{true};
   AdamBenchOptions adam = small_adam();
-  adam.stop = &stop;
+  adam.watch.stop = &stop;
   EXPECT_THROW(bench_adam(adam), Interrupted);
   MemoryBenchOptions memory = small_memory();
-  memory.stop = &stop;
+  memory.watch.stop = &stop;
   EXPECT_THROW(bench_memory(memory), Interrupted);
 }
 

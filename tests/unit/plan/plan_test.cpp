@@ -10,6 +10,7 @@
 #include "support/edge_closure.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
+#include "support/violations.hpp"
 
 namespace strata {
 namespace {
@@ -17,17 +18,12 @@ namespace {
 using testing::all_on;
 using testing::drop_edges;
 using testing::DroppedEdges;
+using testing::joined;
 using testing::make_toy_program;
 using testing::random_policy;
 using testing::roomy_limits;
 using testing::ToyShape;
 using testing::with_split_masters;
-
-std::string joined(const std::vector<Violation>& violations) {
-  std::string text;
-  for (const Violation& v : violations) text += v.what + "\n";
-  return text;
-}
 
 double fraction_on(const Program& program, const Plan& plan, Role role, Tier tier) {
   double on = 0, all = 0;

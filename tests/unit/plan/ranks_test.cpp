@@ -14,6 +14,7 @@
 #include "support/edge_closure.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
+#include "support/violations.hpp"
 
 namespace strata {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 using testing::all_on;
 using testing::drop_edges;
 using testing::DroppedEdges;
+using testing::joined;
 using testing::make_toy_program;
 using testing::random_policy;
 using testing::roomy_limits;
@@ -29,12 +31,6 @@ using testing::ToyUpdate;
 
 constexpr std::array worlds = {1, 2, 3, 8};
 constexpr std::array stages = {0, 1, 2, 3};
-
-std::string joined(const std::vector<Violation>& violations) {
-  std::string text;
-  for (const Violation& v : violations) text += v.what + "\n";
-  return text;
-}
 
 ToyShape random_shape(std::uint64_t seed, int world, int stage) {
   const int micro_batches = 1 + static_cast<int>(seed % 3);

@@ -12,12 +12,14 @@
 #include "strata/core/error.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
+#include "support/violations.hpp"
 
 namespace strata {
 namespace {
 
 using testing::all_on;
 using ::testing::HasSubstr;
+using testing::joined;
 using testing::make_toy_program;
 using testing::random_saving;
 using testing::random_schedule;
@@ -26,12 +28,6 @@ using testing::roomy_limits;
 using testing::ToyShape;
 using testing::ToyUpdate;
 using testing::with_split_masters;
-
-std::string joined(const std::vector<Violation>& violations) {
-  std::string text;
-  for (const Violation& v : violations) text += v.what + "\n";
-  return text;
-}
 
 // One to four ranks in each stage; some with split masters.
 Program random_program(std::uint64_t seed) {

@@ -11,6 +11,7 @@
 #include "support/edge_closure.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
+#include "support/violations.hpp"
 
 namespace strata {
 namespace {
@@ -19,17 +20,12 @@ using testing::all_on;
 using testing::drop_edges;
 using testing::DroppedEdges;
 using ::testing::HasSubstr;
+using testing::joined;
 using testing::make_toy_program;
 using testing::random_schedule;
 using testing::roomy_limits;
 using testing::ToyShape;
 using testing::ToyUpdate;
-
-std::string joined(const std::vector<Violation>& violations) {
-  std::string text;
-  for (const Violation& v : violations) text += v.what + "\n";
-  return text;
-}
 
 // One to six micro-batches, in groups of each size that divides them.
 ToyShape random_shape(std::uint64_t seed) {

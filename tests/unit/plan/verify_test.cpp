@@ -12,20 +12,16 @@
 #include "strata/plan/plan.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
+#include "support/violations.hpp"
 
 namespace strata {
 namespace {
 
 using testing::all_on;
 using ::testing::HasSubstr;
+using testing::joined;
 using testing::make_toy_program;
 using testing::roomy_limits;
-
-std::string joined(const std::vector<Violation>& violations) {
-  std::string text;
-  for (const Violation& v : violations) text += v.what + "\n";
-  return text;
-}
 
 class VerifierRefuses : public ::testing::Test {
  protected:

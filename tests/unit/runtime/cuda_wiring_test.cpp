@@ -14,58 +14,33 @@
 #include "support/toy_program.hpp"
 #include "support/toy_ranks.hpp"
 #include "unit/runtime/cuda_toy.hpp"
+#include "unit/runtime/toy_checks.hpp"
 
 namespace strata {
 namespace {
 
 using testing::all_on;
 using testing::CudaToy;
+using testing::expect_same;
 using testing::FakeCudaOptions;
 using ::testing::IsEmpty;
 using testing::make_toy_program;
 using testing::random_schedule;
-using testing::roomy_limits;
 using testing::rounds;
 using testing::run_plainly;
+using testing::sim_disk;
+using testing::small_program;
 using testing::ToyRanks;
 using testing::ToyRunOptions;
 using testing::ToyUpdate;
 using testing::Trajectory;
-
-Program small_program(int micro_batches, ToyUpdate update = ToyUpdate::produces_weight) {
-  return make_toy_program({.layers = 2,
-                           .micro_batches = micro_batches,
-                           .layer_elements = 5000,
-                           .embedding_elements = 9000,
-                           .tokens = 32,
-                           .update = update});
-}
-
-std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
-  SimOptions options;
-  options.seed = seed;
-  options.latency_us_max = 10;
-  return make_sim_engine(options);
-}
-
-Plan verified_plan(const Program& program, const Policy& policy) {
-  Plan plan = make_plan(program, roomy_limits(), policy);
-  EXPECT_TRUE(verify(program, plan).empty());
-  return plan;
-}
+using testing::verified_plan;
 
 // Clipping where the order of updates allows it.
 ToyRunOptions options_for(const Policy& policy) {
   ToyRunOptions options{.steps = 3, .evaluate_every = 2};
   if (policy.update_order == UpdateOrder::during_backward) options.max_grad_norm = 0;
   return options;
-}
-
-void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
-  EXPECT_EQ(expected.losses, got.losses) << what;
-  EXPECT_EQ(expected.norms, got.norms) << what;
-  EXPECT_EQ(expected.scores, got.scores) << what;
-  EXPECT_TRUE(expected.weights == got.weights) << what << ": weights differ";
 }
 
 class CudaWiring : public ::testing::TestWithParam<ExecutionMode> {};

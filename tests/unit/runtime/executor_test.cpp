@@ -12,10 +12,12 @@
 #include "support/toy_model.hpp"
 #include "support/toy_program.hpp"
 #include "support/toy_run.hpp"
+#include "unit/runtime/toy_checks.hpp"
 
 namespace strata {
 namespace {
 
+using testing::expect_same;
 using testing::HoldingEngine;
 using testing::make_toy_program;
 using testing::random_policy;
@@ -23,36 +25,18 @@ using testing::roomy_limits;
 using testing::rounds;
 using testing::run_plainly;
 using testing::run_planned;
+using testing::sim_disk;
+using testing::small_program;
 using testing::ToyRunOptions;
 using testing::ToyUpdate;
 using testing::Trajectory;
-
-void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
-  EXPECT_EQ(expected.losses, got.losses) << what;
-  EXPECT_EQ(expected.norms, got.norms) << what;
-  EXPECT_EQ(expected.scores, got.scores) << what;
-  EXPECT_TRUE(expected.weights == got.weights) << what << ": weights differ";
-}
-
-std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
-  SimOptions options;
-  options.seed = seed;
-  options.latency_us_max = 10;
-  options.short_transfer_probability = 0.05;
-  return make_sim_engine(options);
-}
+using testing::verified_plan;
 
 class FailingModel : public SegmentRunner {
   void run(const Segment&, const SegmentViews&, const StepArgs&, Stream&) override {
     throw Error("the model has failed");
   }
 };
-
-Plan verified_plan(const Program& program, const Policy& policy) {
-  Plan plan = make_plan(program, roomy_limits(), policy);
-  EXPECT_TRUE(verify(program, plan).empty());
-  return plan;
-}
 
 std::vector<Plan> random_plans(const Program& program, int count) {
   std::vector<Plan> plans;
@@ -65,16 +49,6 @@ Trajectory run_on_sim_disk(const Program& program, const Plan& plan, const ToyRu
                            std::uint64_t seed = 1) {
   auto engine = sim_disk(seed);
   return run_planned(program, plan, engine.get(), options);
-}
-
-// Every kind of use, blocks of several tiles of which the last is short.
-Program small_program(int micro_batches, ToyUpdate update = ToyUpdate::produces_weight) {
-  return make_toy_program({.layers = 2,
-                           .micro_batches = micro_batches,
-                           .layer_elements = 5000,
-                           .embedding_elements = 9000,
-                           .tokens = 32,
-                           .update = update});
 }
 
 TEST(Executor, GivesThePlainBitsSeriallyUnderEveryPlacement) {

@@ -12,11 +12,13 @@
 #include "support/sanitizers.hpp"
 #include "support/toy_ranks.hpp"
 #include "unit/runtime/cuda_toy.hpp"
+#include "unit/runtime/toy_checks.hpp"
 
 namespace strata {
 namespace {
 
 using testing::CudaToy;
+using testing::expect_same;
 using testing::FakeCuda;
 using testing::FakeCudaOptions;
 using testing::FakeNccl;
@@ -84,13 +86,6 @@ class NcclToys {
   std::vector<Slab> staging_;
   std::unique_ptr<NcclJob> job_ = make_nccl_job(&nccl_);
 };
-
-void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
-  EXPECT_EQ(expected.losses, got.losses) << what;
-  EXPECT_EQ(expected.norms, got.norms) << what;
-  EXPECT_EQ(expected.scores, got.scores) << what;
-  EXPECT_TRUE(expected.weights == got.weights) << what << ": weights differ";
-}
 
 class NcclWiring : public ::testing::TestWithParam<ExecutionMode> {
  protected:

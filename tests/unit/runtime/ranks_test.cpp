@@ -10,53 +10,30 @@
 #include "support/policies.hpp"
 #include "support/sanitizers.hpp"
 #include "support/toy_ranks.hpp"
+#include "unit/runtime/toy_checks.hpp"
 
 namespace strata {
 namespace {
 
 using testing::all_on;
+using testing::expect_same;
 using testing::random_policy;
 using testing::random_schedule;
 using testing::RanksRun;
 using testing::rounds;
+using testing::sim_disk;
 using testing::ToyRanks;
 using testing::ToyRunOptions;
 using testing::ToyShape;
 using testing::ToyUpdate;
 using testing::Trajectory;
-
-std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
-  SimOptions options;
-  options.seed = seed;
-  options.latency_us_max = 10;
-  options.short_transfer_probability = 0.05;
-  return make_sim_engine(options);
-}
+using testing::uneven_shape;
 
 ExecutionMode mode_of(std::uint64_t seed) { return static_cast<ExecutionMode>(seed % 3); }
-
-void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
-  EXPECT_EQ(expected.losses, got.losses) << what;
-  EXPECT_EQ(expected.micro_batch_losses, got.micro_batch_losses) << what;
-  EXPECT_EQ(expected.norms, got.norms) << what;
-  EXPECT_EQ(expected.scores, got.scores) << what;
-  EXPECT_TRUE(expected.weights == got.weights) << what << ": weights differ";
-}
 
 Trajectory trained(const ToyRanks& ranks, const ToyRunOptions& options, std::uint64_t seed) {
   const auto engine = sim_disk(seed);
   return ranks.together(ranks.train(engine.get(), options));
-}
-
-// Blocks of one slice that is mostly padding, and of slices of several tiles.
-ToyShape shape_of(int world, int stage) {
-  return {.layers = 2,
-          .micro_batches = 2,
-          .layer_elements = 5000,
-          .embedding_elements = 37001,
-          .tokens = 16,
-          .world = world,
-          .zero_stage = stage};
 }
 
 class Ranks : public ::testing::TestWithParam<int> {};
@@ -67,14 +44,14 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Ranks, ::testing::Values(1, 2, 3, 4, 8),
 TEST_P(Ranks, GiveThePlainBitsInEveryStagePlacementAndMode) {
   ToyRunOptions options{.steps = 3, .evaluate_every = 2};
   const Trajectory expected =
-      ToyRanks(shape_of(GetParam(), 0), all_on(Tier::host)).plainly(options);
+      ToyRanks(uneven_shape(GetParam(), 0), all_on(Tier::host)).plainly(options);
   std::vector<Policy> policies{random_policy(3),   all_on(Tier::nvme), all_on(Tier::device),
                                all_on(Tier::host), random_policy(4),   random_policy(5)};
   policies.resize(static_cast<std::size_t>(rounds(6, 2)));
   std::uint64_t seed = 0;
   for (int stage = 0; stage < 4; ++stage)
     for (std::size_t placement = 0; placement < policies.size(); ++placement, ++seed) {
-      const ToyRanks ranks(shape_of(GetParam(), stage), policies[placement]);
+      const ToyRanks ranks(uneven_shape(GetParam(), stage), policies[placement]);
       options.executor = {mode_of(seed + seed / 3), seed, Poison::on};
       expect_same(expected, trained(ranks, options, seed),
                   "stage " + std::to_string(stage) + ", placement " + std::to_string(placement));
@@ -84,7 +61,7 @@ TEST_P(Ranks, GiveThePlainBitsInEveryStagePlacementAndMode) {
 TEST_P(Ranks, GiveThePlainBitsInManyLegalOrders) {
   ToyRunOptions options{.steps = 3, .evaluate_every = 2};
   for (const int stage : {1, 3}) {
-    const ToyRanks ranks(shape_of(GetParam(), stage), random_policy(7));
+    const ToyRanks ranks(uneven_shape(GetParam(), stage), random_policy(7));
     const Trajectory expected = ranks.plainly(options);
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(3, 1)); ++seed) {
       options.executor = {ExecutionMode::seeded, seed, seed % 2 == 0 ? Poison::on : Poison::off};
@@ -96,7 +73,7 @@ TEST_P(Ranks, GiveThePlainBitsInManyLegalOrders) {
 // Rounded once per sum over the ranks: there the plain run's bits are others.
 TEST_P(Ranks, GiveTheSameBitsInEveryStageWithContributionsInBf16) {
   const auto of_stage = [](int stage) {
-    ToyShape shape = shape_of(GetParam(), stage);
+    ToyShape shape = uneven_shape(GetParam(), stage);
     shape.contribution_dtype = DType::bf16;
     ToyRunOptions options{.steps = 3, .evaluate_every = 2};
     const auto seed = static_cast<std::uint64_t>(stage);
@@ -117,7 +94,7 @@ std::uint64_t planned_bytes(const Plan& plan, std::string_view schedule) {
 
 TEST_P(Ranks, ExchangeTheBytesOfThePlan) {
   for (int stage = 0; stage < 4; ++stage) {
-    const ToyRanks ranks(shape_of(GetParam(), stage), random_policy(1));
+    const ToyRanks ranks(uneven_shape(GetParam(), stage), random_policy(1));
     const auto engine = sim_disk(1);
     const RanksRun run = ranks.train(engine.get(), {.steps = 2, .evaluate_every = 1});
     for (int rank = 0; rank < ranks.world(); ++rank) {
@@ -183,7 +160,7 @@ TEST_P(RankSchedules, GiveThePlainBitsForRandomShapes) {
 TEST(RankSchedules, TradePlacesWithMicroBatches) {
   ToyRunOptions options{.steps = 4, .evaluate_every = 0};
   const auto of_world = [&](int world) {
-    ToyShape shape = shape_of(world, 3);
+    ToyShape shape = uneven_shape(world, 3);
     shape.micro_batches = 8 / world;
     return trained(ToyRanks(shape, random_policy(2)), options, 2);
   };

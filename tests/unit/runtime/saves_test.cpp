@@ -17,35 +17,29 @@
 #include "support/toy_program.hpp"
 #include "support/toy_ranks.hpp"
 #include "support/toy_run.hpp"
+#include "unit/runtime/toy_checks.hpp"
 
 namespace strata {
 namespace {
 
-using testing::make_toy_program;
 using testing::random_saving;
 using testing::random_versioned;
 using testing::RanksRun;
 using testing::roomy_limits;
 using testing::rounds;
 using testing::run_plainly;
+using testing::sim_disk;
+using testing::small_program;
 using testing::ToyCheckpoints;
 using testing::ToyRank;
 using testing::ToyRanks;
 using testing::ToyRunOptions;
-using testing::ToyShape;
 using testing::ToyUpdate;
 using testing::Trajectory;
+using testing::uneven_shape;
 
 using Bytes = std::vector<std::byte>;
 using State = std::map<std::pair<ShardId, int>, Bytes>;
-
-std::unique_ptr<SimEngine> sim_disk(std::uint64_t seed) {
-  SimOptions options;
-  options.seed = seed;
-  options.latency_us_max = 10;
-  options.short_transfer_probability = 0.05;
-  return make_sim_engine(options);
-}
 
 bool is_state(Role role) {
   return role == Role::master || role == Role::moment1 || role == Role::moment2;
@@ -105,15 +99,6 @@ class Witness {
   std::chrono::microseconds delay_{0};
 };
 
-Program small_program(ToyUpdate update = ToyUpdate::produces_weight) {
-  return make_toy_program({.layers = 2,
-                           .micro_batches = 2,
-                           .layer_elements = 5000,
-                           .embedding_elements = 9000,
-                           .tokens = 32,
-                           .update = update});
-}
-
 // Clipping where the order of updates allows it.
 ToyRunOptions options_for(const Policy& policy, ExecutorOptions executor) {
   ToyRunOptions options{.steps = 6, .evaluate_every = 4, .executor = executor};
@@ -143,7 +128,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, Saves, testing::all_modes(), testing::mode_name)
 
 TEST_P(Saves, AreOfTheStateThatTheStepBeganWithUnderEveryPlacement) {
   for (const ToyUpdate update : {ToyUpdate::produces_weight, ToyUpdate::updates_weight}) {
-    const Program program = small_program(update);
+    const Program program = small_program(2, update);
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(24, 4)); ++seed) {
       const Policy policy = random_saving(seed);
       expect_saved(program, policy, options_for(policy, {GetParam(), seed, Poison::on}), seed);
@@ -153,7 +138,7 @@ TEST_P(Saves, AreOfTheStateThatTheStepBeganWithUnderEveryPlacement) {
 
 // A sink that takes its time: whatever could overtake it has the time to.
 TEST(SlowSaves, AreOvertakenByNoUpdate) {
-  const Program program = small_program();
+  const Program program = small_program(2);
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(6, 2)); ++seed) {
     Policy policy = random_saving(seed);
     if (seed < 3) policy = testing::all_on(static_cast<Tier>(seed));
@@ -164,23 +149,13 @@ TEST(SlowSaves, AreOvertakenByNoUpdate) {
   }
 }
 
-ToyShape shape_of(int world, int stage) {
-  return {.layers = 2,
-          .micro_batches = 2,
-          .layer_elements = 5000,
-          .embedding_elements = 37001,
-          .tokens = 16,
-          .world = world,
-          .zero_stage = stage};
-}
-
 // Every rank its own part.
 TEST(SavesOfRanks, AreOfEachRanksOwnPartInEveryStage) {
   std::uint64_t seed = 0;
   for (const int world : {2, 3})
     for (int stage = 0; stage < 4; ++stage, ++seed) {
       const Policy policy = random_saving(seed);
-      const ToyRanks ranks(shape_of(world, stage), policy);
+      const ToyRanks ranks(uneven_shape(world, stage), policy);
       const ToyRunOptions options =
           options_for(policy, {static_cast<ExecutionMode>(seed % 3), seed, Poison::on});
       std::vector<Witness> witnesses;
@@ -255,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, Commits, testing::all_modes(), testing::mode_nam
 
 TEST_P(Commits, FindAllThatTheStepMadeInTheStoreAndNothingOfTheNext) {
   for (const ToyUpdate update : {ToyUpdate::produces_weight, ToyUpdate::updates_weight}) {
-    const Program program = small_program(update);
+    const Program program = small_program(2, update);
     ToyRunOptions options{.steps = 5, .evaluate_every = 3};
     const std::vector<State> states = states_after_steps(program, options);
     const Trajectory expected = run_plainly(program, options);
@@ -279,7 +254,7 @@ TEST(CommitsOfRanks, AreDoneByAllBeforeAnyUpdatesForTheNextStep) {
     constexpr int world = 3;
     Policy policy = random_versioned(seed);
     policy.background_saves = false;
-    const ToyRanks ranks(shape_of(world, 1 + static_cast<int>(seed % 3)), policy);
+    const ToyRanks ranks(uneven_shape(world, 1 + static_cast<int>(seed % 3)), policy);
     std::array<std::atomic<std::int64_t>, world> committed{};
     std::array<std::int64_t, world> updating{};  // the step, by each rank's update lane
     const auto fewest = [&] {

@@ -48,10 +48,10 @@ TEST(FormatStep, TellsHowMuchOfAKnownBoundWasReached) {
 
 TEST(FormatStep, TellsWhatTheModelCameToAndOfWhatWhereThatIsKnown) {
   StepReport computed = report();
-  computed.model_flops = 900e12;
+  computed.model.flops = 900e12;
   EXPECT_NE(format_step(computed, 432).find("| 812 tok/s | 390 TFLOP/s | 2.31 s (wait"),
             std::string::npos);
-  computed.peak_flops_per_s = 989e12;
+  computed.model.peak_flops_per_s = 989e12;
   EXPECT_NE(format_step(computed, 432).find("| 812 tok/s | 390 TFLOP/s, MFU 39% | 2.31 s (wait"),
             std::string::npos);
 }

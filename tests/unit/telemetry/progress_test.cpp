@@ -109,9 +109,9 @@ TEST_F(ProgressTest, WritesWhatAStepReachedOfTheMachine) {
 TEST_F(ProgressTest, WritesWhatTheModelCameTo) {
   Progress progress(folder_, Style::plain, terminal_);
   StepReport computed = report(1);
-  computed.model_flops = 3e12;
+  computed.model.flops = 3e12;
   progress.step(computed, false);
-  computed.peak_flops_per_s = 6e12;
+  computed.model.peak_flops_per_s = 6e12;
   progress.step(computed, false);
   EXPECT_EQ(lines().at(0)["model_flops_per_second"], 1.5e12);
   EXPECT_FALSE(lines().at(0).contains("mfu"));

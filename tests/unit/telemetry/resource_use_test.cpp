@@ -194,10 +194,10 @@ TEST(FormatRoofline, TellsWhatWasReachedWithoutAPrediction) {
 
 TEST(FormatRoofline, TellsWhatTheModelCameTo) {
   Roofline roofline = measured_and_predicted();
-  roofline.model_flops = 5e12;
+  roofline.model.flops = 5e12;
   EXPECT_NE(format_roofline(roofline).find("by compute\nmodel    2.00 TFLOP/s on each device\n"),
             std::string::npos);
-  roofline.peak_flops_per_s = 8e12;
+  roofline.model.peak_flops_per_s = 8e12;
   EXPECT_NE(format_roofline(roofline).find(
                 "model    2.00 TFLOP/s on each device, MFU 25% of 8.00 TFLOP/s\n"),
             std::string::npos);

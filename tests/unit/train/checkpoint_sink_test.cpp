@@ -9,7 +9,6 @@
 #include <random>
 
 #include "io/store/aligned_memory.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
 #include "src/train/state_saver.hpp"
@@ -20,16 +19,15 @@ namespace strata {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::make_training_files;
 using testing::OneFault;
 using testing::OneFaultEngine;
 using testing::RankState;
 using ::testing::ThrowsMessage;
 using testing::tiny_config;
+using testing::tiny_files;
 
 RunConfig config_of(MasterFormat master, DType moments) {
-  static const testing::TrainingFiles files = make_training_files(random_model_preset("tiny"));
-  RunConfig config = tiny_config(files);
+  RunConfig config = tiny_config(tiny_files());
   config.optimizer_master = master;
   config.optimizer_moments = moments;
   config.offload.tile_bytes = 16 << 10;

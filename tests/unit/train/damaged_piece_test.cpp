@@ -4,15 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "io/store/aligned_memory.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
 #include "src/train/checkpoint_sink.hpp"
 #include "src/train/state_saver.hpp"
 #include "support/flipping_engine.hpp"
+#include "support/polling.hpp"
 #include "unit/train/rank_state.hpp"
 
 namespace strata {
@@ -33,18 +30,13 @@ class DamagingEngine : public testing::FlippingEngine {
   DamagingEngine() : FlippingEngine(make_sim_engine({})) {}
   void watch(const CheckpointWriter& writer) { writer_ = &writer; }
   void submit(std::span<const IoRequest> requests) override {
-    if (requests[0].op == IoOp::write && ++num_writes_ == writes_at_once) await_failure();
+    if (requests[0].op == IoOp::write && ++num_writes_ == writes_at_once)
+      testing::comes_true([&] { return writer_->has_failed(); });
     FlippingEngine::submit(requests);
   }
   std::size_t num_writes() const { return num_writes_; }
 
  private:
-  void await_failure() const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (!writer_->has_failed() && std::chrono::steady_clock::now() < end)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-
   const CheckpointWriter* writer_ = nullptr;
   std::size_t num_writes_ = 0;
 };
@@ -59,9 +51,7 @@ class DamagedPiece : public ::testing::Test {
     engine_.watch(*writer_);
   }
   static RunConfig config() {
-    static const testing::TrainingFiles files =
-        testing::make_training_files(random_model_preset("tiny"));
-    RunConfig config = testing::tiny_config(files);
+    RunConfig config = testing::tiny_config(testing::tiny_files());
     config.offload.tile_bytes = 16 << 10;
     config.offload.nvme_paths = {"/nvme"};
     return config;

@@ -139,7 +139,7 @@ TEST(Improvements, FitAndMakeItAsMuchFasterAsTheySay) {
 
 TEST(NearestFit, GivesBackWhatItNeedNotChange) {
   const Scenario scenario = scenario_of(tiny(), workstation());
-  const auto fits = nearest_fit(scenario, run_limits(scenario.config, workstation()));
+  const auto fits = nearest_fit(scenario, run_limits(scenario.config, workstation())).scenario;
   ASSERT_TRUE(fits);
   EXPECT_EQ(changed_keys(scenario, *fits), "");
 }
@@ -154,7 +154,7 @@ TEST(NearestFit, FindsAPlanForLessMemoryOfEitherKind) {
     limits.device_bytes =
         static_cast<std::uint64_t>(share * static_cast<double>(whole.plan.tier_bytes[0]));
     EXPECT_THROW(plan_run(scenario.config, limits, scenario.choice, Proof::trusted), OutOfMemory);
-    const auto fits = nearest_fit(scenario, limits);
+    const auto fits = nearest_fit(scenario, limits).scenario;
     ASSERT_TRUE(fits) << share;
     EXPECT_NO_THROW(plan_run(fits->config, limits, fits->choice, Proof::verified)) << share;
     EXPECT_THAT(changed_keys(scenario, *fits), Not(IsEmpty()));
@@ -171,7 +171,7 @@ TEST(NearestFit, GoesUpToTheGpuWhereThatHasRoomBeforeItGoesDownToNvme) {
   TierLimits limits = run_limits(scenario.config, workstation());
   const PlannedRun whole = plan_run(scenario.config, limits, scenario.choice, Proof::trusted);
   limits.host_bytes = whole.plan.tier_bytes[1] * 8 / 10;
-  const auto fits = nearest_fit(scenario, limits);
+  const auto fits = nearest_fit(scenario, limits).scenario;
   ASSERT_TRUE(fits);
   for (const TierFractions& fractions : fits->choice.policy.fractions) EXPECT_EQ(fractions.nvme, 0);
   EXPECT_GT(on_device(*fits, Role::master), 0);
@@ -184,7 +184,7 @@ TEST(NearestFit, MovesNoMoreThanAHundredthBeyondWhatItHasTo) {
   TierLimits limits = run_limits(scenario.config, workstation());
   const PlannedRun whole = plan_run(scenario.config, limits, scenario.choice, Proof::trusted);
   limits.device_bytes = whole.plan.tier_bytes[0] * 9 / 10;
-  const auto fits = nearest_fit(scenario, limits);
+  const auto fits = nearest_fit(scenario, limits).scenario;
   ASSERT_TRUE(fits);
   ASSERT_LT(on_device(*fits, Role::master), 1);
   Scenario nearer = *fits;
@@ -204,7 +204,7 @@ TEST(NearestFit, MovesOfEachRoleOfTheOptimizerItsOwn) {
   TierLimits limits = run_limits(scenario.config, workstation());
   const PlannedRun whole = plan_run(scenario.config, limits, scenario.choice, Proof::trusted);
   limits.host_bytes = whole.plan.tier_bytes[1] * 9 / 10;
-  const auto fits = nearest_fit(scenario, limits);
+  const auto fits = nearest_fit(scenario, limits).scenario;
   ASSERT_TRUE(fits);
   const double moved = on_device(*fits, Role::moment2);
   EXPECT_GT(moved, 0);
@@ -269,7 +269,9 @@ TEST(NearestFit, FindsNoneWhereThereIsNone) {
   const Scenario scenario = scenario_of(tiny(), workstation());
   TierLimits limits = run_limits(scenario.config, workstation());
   limits.device_bytes = 1000;
-  EXPECT_FALSE(nearest_fit(scenario, limits));
+  const NearestFit nearest = nearest_fit(scenario, limits);
+  EXPECT_FALSE(nearest.scenario);
+  EXPECT_GT(nearest.fit.missing(Tier::device), 0);
 }
 
 TEST(FastestScenario, IsNoSlowerThanWhatItBeganWithAndKeepsTheBatch) {
@@ -316,7 +318,7 @@ TEST_P(HostLimitOfRanks, IsKeptByTheNearestFitAndByTheFastestPlan) {
                              (roomy.tier_bytes[1] * 8 / 10 + roomy.limits.buffer_bytes);
   const Scenario scenario = scenario_of(config, machine);
   EXPECT_THROW(forecast(scenario, machine), OutOfMemory);
-  const auto fits = nearest_fit(scenario, run_limits(scenario.config, machine));
+  const auto fits = nearest_fit(scenario, run_limits(scenario.config, machine)).scenario;
   ASSERT_TRUE(fits);
   expect_within(*fits, machine);
   expect_within(fastest_scenario(scenario, machine), machine);

@@ -13,22 +13,18 @@
 #include "sim/tiny_training.hpp"
 #include "strata/checkpoint/random_model.hpp"
 #include "strata/core/error.hpp"
+#include "support/polling.hpp"
 
 namespace strata {
 namespace {
 
 using testing::make_training_files;
 using testing::tiny_config;
-using testing::TrainingFiles;
+using testing::tiny_files;
 using testing::TrainingRun;
 
-const TrainingFiles& files() {
-  static const TrainingFiles made = make_training_files(random_model_preset("tiny"));
-  return made;
-}
-
 RunConfig constant_rate_config(std::int64_t steps) {
-  RunConfig config = tiny_config(files());
+  RunConfig config = tiny_config(tiny_files());
   config.lr_scheduler_type = ScheduleKind::constant;
   config.max_steps = steps;
   return config;
@@ -46,7 +42,8 @@ TEST(Trainer, EndsAfterTheCurrentStepOnceToldToStop) {
   TrainingRun stopped(config);
   std::atomic<bool> stop = false;
   std::thread other([&] {
-    while (lines_in(stopped.output_dir() / "metrics.jsonl") < 3) std::this_thread::yield();
+    const auto metrics = stopped.output_dir() / "metrics.jsonl";
+    EXPECT_TRUE(testing::comes_true([&] { return lines_in(metrics) >= 3; }));
     stop = true;
   });
   const TrainOutcome outcome = stopped.train(&stop);
@@ -138,7 +135,8 @@ TEST(Session, ExportsTheWeightsItLoadedBeforeTheFirstStep) {
   RunConfig config = constant_rate_config(1);
   config.bf16 = false;  // the model folder is fp32
   TrainingRun run(config);
-  EXPECT_TRUE(run.exported_weights() == testing::read_bytes(files().model / "model.safetensors"));
+  EXPECT_TRUE(run.exported_weights() ==
+              testing::read_bytes(tiny_files().model / "model.safetensors"));
 }
 
 TEST(Session, GivesTheSameHeldOutLossTwice) {
