@@ -85,12 +85,12 @@ const Choices<ScheduleKind> schedules{
               {"constant_with_warmup", ScheduleKind::constant_with_warmup},
               {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
               {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
+              {"cosine_with_restarts", ScheduleKind::cosine_with_restarts},
               {"polynomial", ScheduleKind::polynomial},
               {"inverse_sqrt", ScheduleKind::inverse_sqrt}},
     .aliases = {},
     .refusals = {
         {"cosine_warmup_with_min_lr", "its warm-up begins above 0; use cosine_with_min_lr"},
-        {"cosine_with_restarts", "restarts are not implemented; use cosine"},
         {"reduce_lr_on_plateau", "the rate must be known before the run; use a fixed schedule"},
         {"greedy", "the rate must be known before the run; use a fixed schedule"}}};
 

@@ -219,8 +219,10 @@ std::vector<ConfigKey> schedule_keys() {
           "cosine, cosine_with_min_lr: floor as a rate, in place of `min_lr_ratio`; 0: by that."),
       integer("lr_scheduler_kwargs.num_decay_steps", at(&C::lr_decay_steps), from_zero,
               "warmup_stable_decay: length of the decay at the end."),
-      number("lr_scheduler_kwargs.num_cycles", at(&C::lr_num_cycles), any_positive,
-             "cosine, cosine_with_min_lr: waves; 0.5 falls from peak to floor once."),
+      optional_number(
+          "lr_scheduler_kwargs.num_cycles", at(&C::lr_num_cycles), any_positive,
+          "cosine, cosine_with_min_lr: waves; 0.5, the default, falls from peak to floor once. "
+          "cosine_with_restarts: falls from peak to 0, each begun at the peak; 1 by default."),
       number("lr_scheduler_kwargs.power", at(&C::lr_power), any_positive,
              "polynomial: power of the share of steps that is left."),
       number("lr_scheduler_kwargs.lr_end", at(&C::lr_end), not_negative,

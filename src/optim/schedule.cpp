@@ -13,13 +13,14 @@
 namespace strata {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, ScheduleKind>, 8> names{
+constexpr std::array<std::pair<std::string_view, ScheduleKind>, 9> names{
     {{"linear", ScheduleKind::linear},
      {"cosine", ScheduleKind::cosine},
      {"constant", ScheduleKind::constant},
      {"constant_with_warmup", ScheduleKind::constant_with_warmup},
      {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
      {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
+     {"cosine_with_restarts", ScheduleKind::cosine_with_restarts},
      {"polynomial", ScheduleKind::polynomial},
      {"inverse_sqrt", ScheduleKind::inverse_sqrt}}};
 
@@ -37,6 +38,13 @@ double cosine_factor(const LearningRateSchedule& s, std::int64_t step) {
   const double progress = ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
   const double wave = 0.5 * (1 + std::cos(std::numbers::pi * s.num_cycles * 2 * progress));
   return std::max(0.0, wave * (1 - s.min_ratio) + s.min_ratio);
+}
+
+double restarting_cosine_factor(const LearningRateSchedule& s, std::int64_t step) {
+  const double progress = ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
+  if (progress >= 1) return 0;
+  const double of_wave = std::fmod(s.num_cycles * progress, 1);
+  return std::max(0.0, 0.5 * (1 + std::cos(std::numbers::pi * of_wave)));
 }
 
 double stable_decay_factor(const LearningRateSchedule& s, std::int64_t step) {
@@ -75,6 +83,8 @@ double factor(const LearningRateSchedule& s, std::int64_t step) {
     case ScheduleKind::cosine:
     case ScheduleKind::cosine_with_min_lr:
       return cosine_factor(s, step);
+    case ScheduleKind::cosine_with_restarts:
+      return restarting_cosine_factor(s, step);
     case ScheduleKind::polynomial:
       return polynomial_factor(s, step);
     case ScheduleKind::inverse_sqrt:

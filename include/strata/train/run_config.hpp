@@ -78,7 +78,8 @@ struct RunConfig {
   ScheduleKind lr_scheduler_type = ScheduleKind::linear;
   double lr_min_ratio = 0;          // lr_scheduler_kwargs.min_lr_ratio
   std::int64_t lr_decay_steps = 0;  // lr_scheduler_kwargs.num_decay_steps
-  double lr_num_cycles = 0.5;       // lr_scheduler_kwargs.num_cycles
+  // lr_scheduler_kwargs.num_cycles; default: 0.5, or 1 with cosine_with_restarts.
+  std::optional<double> lr_num_cycles;
   // lr_scheduler_kwargs: .min_lr (0: lr_min_ratio says), .power, .lr_end, .timescale (0: that of
   // the warm-up, or 10000).
   double lr_min = 0, lr_power = 1, lr_end = 1e-7;

@@ -372,8 +372,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "export_size: 2", "template: llama3"));
 
 TEST(Config, RefusesSchedulesByNameWithTheReason) {
-  EXPECT_THAT(error_of("lr_scheduler_type: cosine_with_restarts"),
-              HasSubstr("'cosine_with_restarts' is not supported: "));
+  EXPECT_THAT(error_of("lr_scheduler_type: reduce_lr_on_plateau"),
+              HasSubstr("'reduce_lr_on_plateau' is not supported: "));
   EXPECT_THAT(error_of("eval_strategy: best"), HasSubstr("'best' is not supported: "));
 }
 
