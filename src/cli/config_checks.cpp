@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "best_model_checks.hpp"
 #include "config_keys.hpp"
 #include "config_problems.hpp"
 #include "strata/core/bytes.hpp"
@@ -168,8 +169,9 @@ void check_offload(const OffloadConfig& offload, ConfigProblems& problems) {
 
 void check_config(const RunConfig& config) {
   ConfigProblems problems;
-  for (const auto check : {check_length, check_evaluation, check_schedule_arguments, check_floor,
-                           check_end, check_decay, check_warmup, check_device})
+  for (const auto check :
+       {check_length, check_evaluation, check_best_model, check_schedule_arguments, check_floor,
+        check_end, check_decay, check_warmup, check_device})
     problems.collect(0, [&] { check(config); });
   // These throw when a key contradicts another.
   problems.collect(0, [&] { update_order(config); });

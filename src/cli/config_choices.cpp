@@ -99,7 +99,7 @@ const Choices<EvalMoments> eval_strategies{
               {"steps", EvalMoments::by_steps},
               {"epoch", EvalMoments::by_epochs}},
     .aliases = {{"false", EvalMoments::never}, {"off", EvalMoments::never}},
-    .refusals = {{"best", "no best model is kept; use steps or epoch"}}};
+    .refusals = {{"best", "use steps or epoch; load_best_model_at_end: true keeps the best"}}};
 
 const Choices<NonFinitePolicy> non_finite_policies{
     .names = {{"stop", NonFinitePolicy::stop}, {"skip_step", NonFinitePolicy::skip_step}},
@@ -111,7 +111,14 @@ const Choices<SaveStrategy> save_strategies{
               {"steps", SaveStrategy::steps},
               {"epoch", SaveStrategy::epoch}},
     .aliases = {{"false", SaveStrategy::no}},
-    .refusals = {{"best", "no best model is kept; use steps or epoch"}}};
+    .refusals = {{"best",
+                  "when a checkpoint is written is known before the run; use steps or epoch with "
+                  "load_best_model_at_end: true, which keeps the best of them"}}};
+
+const Choices<BestMetric> best_metrics{
+    .names = {{"loss", BestMetric::held_out_loss}},
+    .aliases = {{"eval_loss", BestMetric::held_out_loss}},
+    .refusals = {{"*", "evaluation takes the loss alone; use loss"}}};
 
 const Choices<SaveFailurePolicy> save_failure_policies{
     .names = {{"continue", SaveFailurePolicy::go_on}, {"stop", SaveFailurePolicy::stop}},

@@ -25,6 +25,8 @@ enum class NonFinitePolicy : std::uint8_t {
 
 // When a checkpoint is written, and what happens when one could not be.
 enum class SaveStrategy : std::uint8_t { no, steps, epoch };
+// What the best checkpoint, which is kept beside the last ones, is the best by.
+enum class BestMetric : std::uint8_t { none, held_out_loss };
 enum class SaveFailurePolicy : std::uint8_t { go_on, stop };
 
 enum class KernelsKind : std::uint8_t { cpu, ref };
@@ -93,8 +95,10 @@ struct RunConfig {
   bool evaluate = false;         // eval_strategy is not "no": at the start and end at least
   bool eval_each_epoch = false;  // eval_strategy is "epoch": in place of eval_steps
   SaveStrategy save_strategy = SaveStrategy::steps;
-  double save_steps = 500;            // below 1: a ratio of all steps
-  std::int64_t save_total_limit = 0;  // 0: all are kept
+  double save_steps = 500;                              // below 1: a ratio of all steps
+  std::int64_t save_total_limit = 0;                    // 0: all are kept
+  bool load_best_model_at_end = false;                  // the best checkpoint is exported
+  BestMetric metric_for_best_model = BestMetric::none;  // of load_best_model_at_end: the loss
   bool save_only_model = false;
   bool save_in_background = true;  // state is written while training goes on
   SaveFailurePolicy on_save_failure = SaveFailurePolicy::go_on;
