@@ -93,6 +93,8 @@ const Json& StoreJsonReader::at(const char* key) const {
   return *found;
 }
 
+bool StoreJsonReader::has(const char* key) const { return object_->contains(key); }
+
 std::string StoreJsonReader::text(const char* key) const {
   const Json& value = at(key);
   if (!value.is_string()) fail(fmt::format("'{}' is no text", key));
@@ -113,6 +115,12 @@ std::uint64_t StoreJsonReader::number(const char* key, std::uint64_t low,
   if (number < low || number > high)
     fail(fmt::format("'{}' is {}; it must be from {} to {}", key, number, low, high));
   return number;
+}
+
+double StoreJsonReader::real(const char* key) const {
+  const Json& value = at(key);
+  if (!value.is_number()) fail(fmt::format("'{}' is no number", key));
+  return value.get<double>();
 }
 
 std::vector<std::uint64_t> StoreJsonReader::numbers(const char* key) const {

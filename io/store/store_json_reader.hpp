@@ -17,9 +17,11 @@ class StoreJsonReader {
  public:
   static StoreJsonReader parse(std::string_view text, const std::string& path);
 
+  bool has(const char* key) const;
   std::string text(const char* key) const;
   bool flag(const char* key) const;
   std::uint64_t number(const char* key, std::uint64_t low, std::uint64_t high) const;
+  double real(const char* key) const;  // whole or not
   std::vector<std::uint64_t> numbers(const char* key) const;
   std::vector<StoreJsonReader> rows(const char* key, std::size_t rows_max) const;
 

@@ -86,15 +86,16 @@ void remove_checkpoint(FileSystem& files, const std::string& path) {
 }
 
 void remove_old_checkpoints(FileSystem& files, const std::string& directory, std::int64_t keep,
-                            std::int64_t verified_step) {
+                            std::int64_t verified_step, std::optional<std::int64_t> kept_step) {
   ensure(keep >= 1);
   const auto entries = list_checkpoints(files, directory);
   if (std::ranges::find(entries, verified_step, &CheckpointEntry::step) == entries.end()) return;
-  const std::int64_t surplus = std::ssize(entries) - keep;
-  for (std::int64_t i = 0; i < surplus; ++i) {
-    const CheckpointEntry& entry = entries[static_cast<std::size_t>(i)];
-    if (entry.step >= verified_step) return;
+  std::int64_t surplus = std::ssize(entries) - keep;
+  for (const CheckpointEntry& entry : entries) {
+    if (surplus <= 0 || entry.step >= verified_step) return;
+    if (entry.step == kept_step) continue;
     remove_checkpoint(files, entry.path);
+    --surplus;
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/checkpoint_diff.hpp"
 #include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
 #include "cli/weight_dtype.hpp"
+#include "strata/checkpoint/best_checkpoint.hpp"
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/error.hpp"
@@ -19,6 +21,7 @@ namespace {
 
 struct CheckpointCommand {
   std::string path, other, target, base, dtype = "bf16";
+  bool takes_best = false;  // of the output folder `path`
 };
 
 std::unique_ptr<IoEngine> make_reading_engine() { return make_io_engine("auto", {}); }
@@ -45,6 +48,16 @@ std::unique_ptr<CheckpointReader> open_state(IoEngine& engine, const std::string
   return open_durable_state(engine, *durable);
 }
 
+std::unique_ptr<CheckpointReader> open_best(IoEngine& engine, const std::string& output_dir) {
+  const auto best = best_checkpoint(engine, output_dir);
+  if (!best)
+    throw ConfigError(
+        fmt::format("{} has no checkpoint whose held-out loss was taken (eval_strategy, and "
+                    "eval_steps of which save_steps is a multiple): name one of its checkpoints",
+                    output_dir));
+  return CheckpointReader::open(engine, best->entry.path);
+}
+
 // What `list` says of the state in versioned stores; empty: there is none.
 std::string durable_line(const FileSystem& files, const std::string& output_dir) {
   try {
@@ -58,13 +71,20 @@ std::string durable_line(const FileSystem& files, const std::string& output_dir)
   }
 }
 
+std::string loss_of(const RunNote& note, bool is_best) {
+  if (!note.held_out) return "";
+  return fmt::format("held-out loss {:.4f}{}, ", note.held_out->loss, is_best ? " (best)" : "");
+}
+
 // What `list` says of one; what cannot be read is said in its place.
-std::string line_of(IoEngine& engine, const CheckpointEntry& entry) {
+std::string line_of(IoEngine& engine, const CheckpointEntry& entry,
+                    std::optional<std::int64_t> best) {
   try {
     const auto reader = CheckpointReader::open(engine, entry.path);
     const CheckpointInfo& info = reader->info();
-    return fmt::format("{:<40} step {}, {} updates, {} in {} vectors, by Strata {}", entry.path,
-                       info.note.step, info.note.updates_applied, format_bytes(info.bytes),
+    return fmt::format("{:<40} step {}, {} updates, {}{} in {} vectors, by Strata {}", entry.path,
+                       info.note.step, info.note.updates_applied,
+                       loss_of(info.note, entry.step == best), format_bytes(info.bytes),
                        info.vectors.size(), info.strata_version);
   } catch (const Error& error) {
     return fmt::format("{:<40} DAMAGED: {}", entry.path, error.what());
@@ -78,7 +98,8 @@ int list(const CheckpointCommand& command) {
   const auto entries = list_checkpoints(engine->file_system(), command.path);
   const std::string durable = durable_line(engine->file_system(), command.path);
   if (entries.empty() && durable.empty()) fmt::print("no checkpoints in {}\n", command.path);
-  for (const CheckpointEntry& entry : entries) fmt::print("{}\n", line_of(*engine, entry));
+  const auto best = best_step(held_out_losses(*engine, command.path));
+  for (const CheckpointEntry& entry : entries) fmt::print("{}\n", line_of(*engine, entry, best));
   fmt::print("{}", durable);
   return 0;
 }
@@ -97,7 +118,8 @@ int verify(const CheckpointCommand& command) {
 
 int export_weights(const CheckpointCommand& command) {
   const auto engine = make_reading_engine();
-  const auto reader = open_state(*engine, command.path);
+  const auto reader =
+      command.takes_best ? open_best(*engine, command.path) : open_state(*engine, command.path);
   const std::filesystem::path base =
       command.base.empty() ? model_folder_of(*reader) : std::filesystem::path(command.base);
   ByteProgress progress("exporting", "weights");
@@ -144,7 +166,9 @@ void add_checkpoint(CLI::App& app, Action& action) {
       ->required();
   CLI::App* exporting = add(*command, "export", "Write the weights as a Hugging Face folder",
                             action, options, export_weights);
-  exporting->add_option("checkpoint", options->path)->required();
+  exporting->add_option("checkpoint", options->path, "With --best: the output folder")->required();
+  exporting->add_flag("--best", options->takes_best,
+                      "Of an output folder's checkpoints that of the least held-out loss");
   exporting->add_option("target", options->target, "Folder to make")->required();
   exporting->add_option("--model", options->base,
                         "Folder with config and tokenizer; default: the run's model_name_or_path");

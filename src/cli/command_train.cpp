@@ -9,6 +9,7 @@
 
 #include "cli/byte_progress.hpp"
 #include "cli/command.hpp"
+#include "cli/describe_saves.hpp"
 #include "cli/rank_trace.hpp"
 #include "cli/run_options.hpp"
 #include "cli/stop_signal.hpp"
@@ -21,6 +22,7 @@
 #include "strata/plan/prediction.hpp"
 #include "strata/topology/process_memory.hpp"
 #include "strata/train/auto_plan.hpp"
+#include "strata/train/best_export.hpp"
 #include "strata/train/disk_space.hpp"
 #include "strata/train/grace_period.hpp"
 #include "strata/train/planned_ranks.hpp"
@@ -184,7 +186,7 @@ class RankOfRun {
     fmt::print("steps    {} ({:.4g} per epoch)\n\n", trainer.total_steps(),
                trainer.steps_per_epoch());
     std::fflush(stdout);
-    const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
+    TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     report(outcome, session.peaks());
     if (exports(outcome)) export_weights(session, outcome);
     if (is_done(outcome)) session.end_durable();
@@ -203,9 +205,9 @@ class RankOfRun {
     options.trace = watched_.trace;
     options.trace_steps = watched_.trace_steps;
     Trainer trainer(config_, session, nullptr, options);
-    const TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
+    TrainOutcome outcome = trainer.run(signal_.requested(), signal_.save_requested());
     session.peaks();
-    if (exports(outcome)) session.export_to(export_target(config_));
+    if (exports(outcome)) export_quietly(session, outcome);
     if (is_done(outcome)) session.end_durable();
     return outcome;
   }
@@ -245,8 +247,33 @@ class RankOfRun {
   static bool is_done(const TrainOutcome& outcome) {
     return !outcome.stopped && outcome.failure.empty();
   }
-  void export_weights(Session& session, const TrainOutcome& outcome) const {
+  bool exports_best(const TrainOutcome& outcome) const {
+    return config_.load_best_model_at_end && is_done(outcome);
+  }
+  void export_quietly(Session& session, TrainOutcome& outcome) const {
+    if (exports_best(outcome)) {
+      BestExport best(config_, session, outcome);
+      if (best.is_of_checkpoint() && best.write(export_target(config_))) return;
+      outcome.failure = best.failure();
+    }
+    session.export_to(export_target(config_));
+  }
+  // Whether they are exported. What goes wrong ends the run as a failure with the last weights.
+  bool export_best(Session& session, const std::filesystem::path& target,
+                   TrainOutcome& outcome) const {
+    BestExport best(config_, session, outcome);
+    if (!best.text().empty()) fmt::print("best     {}\n", best.text());
+    std::fflush(stdout);
+    ByteProgress exporting("exporting", "weights");
+    const bool is_written = best.is_of_checkpoint() && best.write(target, exporting.watch());
+    outcome.failure = best.failure();
+    if (is_written)
+      fmt::print("exported {}: {}, the best checkpoint's\n", target.string(), exporting.finish());
+    return is_written;
+  }
+  void export_weights(Session& session, TrainOutcome& outcome) const {
     const auto target = free_export_target(config_);
+    if (exports_best(outcome) && export_best(session, target, outcome)) return;
     ByteProgress exporting("exporting", "weights");
     try {
       session.export_to(target, exporting.watch());
@@ -264,30 +291,6 @@ class RankOfRun {
   const TrainerOptions& watched_;
   const StopSignal& signal_;
 };
-
-std::string_view save_manner(const RunConfig& config, const PlannedRun& run) {
-  if (config.save_only_model) return " (weights alone)";
-  return run.plan.schedule("train_save") != nullptr ? " while training goes on" : "";
-}
-
-std::string describe_save_steps(double steps) {
-  if (steps < 1) return fmt::format("every {:.4g}% of the steps", steps * 100);
-  return fmt::format("every {} steps", steps);
-}
-
-std::string describe_saves(const RunConfig& config, const PlannedRun& run) {
-  if (config.save_strategy == SaveStrategy::no) return "never";
-  const CheckpointDemand demand = checkpoint_demand(config, run);
-  return fmt::format("{}, {} each{}, {}",
-                     config.save_strategy == SaveStrategy::epoch
-                         ? "every epoch"
-                         : describe_save_steps(config.save_steps),
-                     format_bytes(demand.bytes), save_manner(config, run),
-                     config.save_total_limit == 0
-                         ? "all are kept"
-                         : fmt::format("the last {} are kept, {} at most", config.save_total_limit,
-                                       format_bytes(demand.bytes_kept)));
-}
 
 // Whether the run writes a checkpoint even if nobody stops it.
 bool saves_surely(const RunConfig& config) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "best_model_checks.hpp"
 #include "config_keys.hpp"
 #include "config_problems.hpp"
 #include "strata/core/bytes.hpp"
@@ -82,7 +83,9 @@ std::vector<ScheduleArgument> schedule_arguments(const RunConfig& config) {
        {cosine, cosine_with_min_lr, warmup_stable_decay}},
       {"min_lr", config.lr_min != defaults.lr_min, {cosine, cosine_with_min_lr}},
       {"num_decay_steps", config.lr_decay_steps != defaults.lr_decay_steps, {warmup_stable_decay}},
-      {"num_cycles", config.lr_num_cycles != defaults.lr_num_cycles, {cosine, cosine_with_min_lr}},
+      {"num_cycles",
+       config.lr_num_cycles.has_value(),
+       {cosine, cosine_with_min_lr, cosine_with_restarts}},
       {"power", config.lr_power != defaults.lr_power, {polynomial}},
       {"lr_end", config.lr_end != defaults.lr_end, {polynomial}},
       {"timescale", config.lr_timescale != defaults.lr_timescale, {inverse_sqrt}},
@@ -167,8 +170,9 @@ void check_offload(const OffloadConfig& offload, ConfigProblems& problems) {
 
 void check_config(const RunConfig& config) {
   ConfigProblems problems;
-  for (const auto check : {check_length, check_evaluation, check_schedule_arguments, check_floor,
-                           check_end, check_decay, check_warmup, check_device})
+  for (const auto check :
+       {check_length, check_evaluation, check_best_model, check_schedule_arguments, check_floor,
+        check_end, check_decay, check_warmup, check_device})
     problems.collect(0, [&] { check(config); });
   // These throw when a key contradicts another.
   problems.collect(0, [&] { update_order(config); });

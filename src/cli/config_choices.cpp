@@ -83,7 +83,6 @@ const Choices<ScheduleKind> schedules{
     .aliases = {},
     .refusals = {
         {"cosine_warmup_with_min_lr", "its warm-up begins above 0; use cosine_with_min_lr"},
-        {"cosine_with_restarts", "restarts are not implemented; use cosine"},
         {"reduce_lr_on_plateau", "the rate must be known before the run; use a fixed schedule"},
         {"greedy", "the rate must be known before the run; use a fixed schedule"}}};
 
@@ -92,7 +91,7 @@ const Choices<EvalMoments> eval_strategies{
               {"steps", EvalMoments::by_steps},
               {"epoch", EvalMoments::by_epochs}},
     .aliases = {{"false", EvalMoments::never}, {"off", EvalMoments::never}},
-    .refusals = {{"best", "no best model is kept; use steps or epoch"}}};
+    .refusals = {{"best", "use steps or epoch; load_best_model_at_end: true keeps the best"}}};
 
 const Choices<NonFinitePolicy> non_finite_policies{
     .names = {{"stop", NonFinitePolicy::stop}, {"skip_step", NonFinitePolicy::skip_step}},
@@ -104,7 +103,14 @@ const Choices<SaveStrategy> save_strategies{
               {"steps", SaveStrategy::steps},
               {"epoch", SaveStrategy::epoch}},
     .aliases = {{"false", SaveStrategy::no}},
-    .refusals = {{"best", "no best model is kept; use steps or epoch"}}};
+    .refusals = {{"best",
+                  "when a checkpoint is written is known before the run; use steps or epoch with "
+                  "load_best_model_at_end: true, which keeps the best of them"}}};
+
+const Choices<BestMetric> best_metrics{
+    .names = {{"loss", BestMetric::held_out_loss}},
+    .aliases = {{"eval_loss", BestMetric::held_out_loss}},
+    .refusals = {{"*", "evaluation takes the loss alone; use loss"}}};
 
 const Choices<SaveFailurePolicy> save_failure_policies{
     .names = {{"continue", SaveFailurePolicy::go_on}, {"stop", SaveFailurePolicy::stop}},

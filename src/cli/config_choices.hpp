@@ -60,6 +60,7 @@ extern const Choices<ScheduleKind> schedules;
 extern const Choices<EvalMoments> eval_strategies;
 extern const Choices<NonFinitePolicy> non_finite_policies;
 extern const Choices<SaveStrategy> save_strategies;
+extern const Choices<BestMetric> best_metrics;
 extern const Choices<SaveFailurePolicy> save_failure_policies;
 extern const Choices<KernelsKind> kernel_kinds;
 extern const Choices<DeviceKind> device_kinds;

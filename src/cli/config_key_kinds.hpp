@@ -48,6 +48,14 @@ ConfigKey number(std::string name, auto field, NumberRange range, std::string do
           [=](const RunConfig& config) { return yaml_number(field(config)); }};
 }
 
+ConfigKey optional_number(std::string name, auto field, NumberRange range, std::string doc) {
+  return {std::move(name), describe(range), std::move(doc),
+          [=](const ConfigValue& value, RunConfig& config) { field(config) = value.number(range); },
+          [=](const RunConfig& config) {
+            return field(config) ? yaml_number(*field(config)) : "null";
+          }};
+}
+
 ConfigKey boolean(std::string name, auto field, std::string doc) {
   return {std::move(name), "true or false", std::move(doc),
           [=](const ConfigValue& value, RunConfig& config) { field(config) = value.boolean(); },

@@ -186,7 +186,19 @@ std::vector<ConfigKey> checkpoint_keys() {
           "the run is stopped."),
       steps("save_steps", at(&C::save_steps), step_count, "Steps between checkpoints."),
       integer("save_total_limit", at(&C::save_total_limit), from_zero,
-              "Checkpoints to keep; older ones are removed once a new one is verified. 0: all."),
+              "Checkpoints to keep; older ones are removed once a new one is verified, but for the "
+              "best where one is asked for: with 1, that and the last are kept. 0: all."),
+      boolean(
+          "load_best_model_at_end", at(&C::load_best_model_at_end),
+          "Each checkpoint is evaluated first, the one of least held-out loss is never removed, "
+          "and its weights are exported at the end, unless the last ones are better. "
+          "`save_strategy` and `eval_strategy` must be alike, `save_steps` a multiple of "
+          "`eval_steps`."),
+      choice<BestMetric>(
+          "metric_for_best_model", at(&C::metric_for_best_model), best_metrics,
+          "What the best checkpoint is the best by: the held-out loss (also "
+          "`eval_loss`). Set without `load_best_model_at_end`: the best is kept, and "
+          "the last weights are exported. null: loss where a best one is asked for."),
       boolean("save_only_model", at(&C::save_only_model),
               "Checkpoints are Hugging Face folders of the weights alone: no run can go on from "
               "them."),
@@ -219,8 +231,10 @@ std::vector<ConfigKey> schedule_keys() {
           "cosine, cosine_with_min_lr: floor as a rate, in place of `min_lr_ratio`; 0: by that."),
       integer("lr_scheduler_kwargs.num_decay_steps", at(&C::lr_decay_steps), from_zero,
               "warmup_stable_decay: length of the decay at the end."),
-      number("lr_scheduler_kwargs.num_cycles", at(&C::lr_num_cycles), any_positive,
-             "cosine, cosine_with_min_lr: waves; 0.5 falls from peak to floor once."),
+      optional_number(
+          "lr_scheduler_kwargs.num_cycles", at(&C::lr_num_cycles), any_positive,
+          "cosine, cosine_with_min_lr: waves; 0.5, the default, falls from peak to floor once. "
+          "cosine_with_restarts: falls from peak to 0, each begun at the peak; 1 by default."),
       number("lr_scheduler_kwargs.power", at(&C::lr_power), any_positive,
              "polynomial: power of the share of steps that is left."),
       number("lr_scheduler_kwargs.lr_end", at(&C::lr_end), not_negative,

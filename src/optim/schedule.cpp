@@ -28,6 +28,13 @@ double cosine_factor(const LearningRateSchedule& s, std::int64_t step) {
   return std::max(0.0, wave * (1 - s.min_ratio) + s.min_ratio);
 }
 
+double restarting_cosine_factor(const LearningRateSchedule& s, std::int64_t step) {
+  const double progress = ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
+  if (progress >= 1) return 0;
+  const double of_wave = std::fmod(s.num_cycles * progress, 1);
+  return std::max(0.0, 0.5 * (1 + std::cos(std::numbers::pi * of_wave)));
+}
+
 double stable_decay_factor(const LearningRateSchedule& s, std::int64_t step) {
   const std::int64_t decay_start = s.total_steps - s.decay_steps;
   if (step < decay_start) return 1;
@@ -64,6 +71,8 @@ double factor(const LearningRateSchedule& s, std::int64_t step) {
     case ScheduleKind::cosine:
     case ScheduleKind::cosine_with_min_lr:
       return cosine_factor(s, step);
+    case ScheduleKind::cosine_with_restarts:
+      return restarting_cosine_factor(s, step);
     case ScheduleKind::polynomial:
       return polynomial_factor(s, step);
     case ScheduleKind::inverse_sqrt:

@@ -15,12 +15,14 @@
 
 namespace strata {
 
-CheckpointSave::CheckpointSave(const RunConfig& config, Session& session, const RunNote& note)
+CheckpointSave::CheckpointSave(const RunConfig& config, Session& session, const RunNote& note,
+                               HeldOutLosses& losses)
     : config_(config),
       session_(session),
       engine_(session.engine()),
       note_(note),
-      begin_ns_(now_ns()) {
+      begin_ns_(now_ns()),
+      losses_(losses) {
   outcome_.step = note.step;
   outcome_.path = (config.output_dir / folder_name(note.step, FolderState::whole)).string();
   start(Phase::making, is_first(), [this] { open_files(); });
@@ -106,7 +108,11 @@ void CheckpointSave::write(std::function<void()> hand_over) {
 void CheckpointSave::commit() {
   pieces_ = pieces_of_ranks();
   start(Phase::committing, is_first(), [this] {
+    // Before: whatever fails from here on, the best one that stands is known to be it.
+    if (note_.held_out && keeps_best(config_))
+      losses_.insert_or_assign(note_.step, *note_.held_out);
     outcome_.bytes = writer_->commit(pieces_, note_);
+    if (!note_.held_out) losses_.erase(note_.step);
     end_ns_ = now_ns();
     outcome_.warning = after_commit();
   });
@@ -122,12 +128,23 @@ void CheckpointSave::end() {
   outcome_.seconds = seconds((end_ns_ > 0 ? end_ns_ : now_ns()) - begin_ns_);
 }
 
+// The best of all that stand, the new one among them.
+std::optional<std::int64_t> CheckpointSave::kept_step() const {
+  if (!keeps_best(config_)) return std::nullopt;
+  HeldOutLosses standing;
+  for (const CheckpointEntry& entry :
+       list_checkpoints(engine_.file_system(), config_.output_dir.string()))
+    if (const auto known = losses_.find(entry.step); known != losses_.end())
+      standing.insert(*known);
+  return best_step(standing);
+}
+
 // The new one is verified by now: what goes wrong here is told, and no reason to stop.
 std::string CheckpointSave::after_commit() {
   try {
     if (config_.save_total_limit > 0)
       remove_old_checkpoints(engine_.file_system(), config_.output_dir.string(),
-                             config_.save_total_limit, note_.step);
+                             config_.save_total_limit, note_.step, kept_step());
   } catch (const std::exception& error) {
     return fmt::format("{} stands, but an old one may still be there: {}", outcome_.path,
                        error.what());

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ namespace strata {
 
 class CheckpointSave {
  public:
-  // Starts to open the files.
-  CheckpointSave(const RunConfig& config, Session& session, const RunNote& note);
+  // Starts to open the files. `losses`: of the checkpoints that stand, which this one joins.
+  CheckpointSave(const RunConfig& config, Session& session, const RunNote& note,
+                 HeldOutLosses& losses);
   // Gives it up, but where it is being committed: then it waits for that.
   ~CheckpointSave();
   CheckpointSave(const CheckpointSave&) = delete;
@@ -59,6 +61,7 @@ class CheckpointSave {
   void clear();
   void end();
   std::string after_commit();
+  std::optional<std::int64_t> kept_step() const;
   std::vector<StatePiece> pieces_of_ranks() const;
 
   const RunConfig& config_;
@@ -70,6 +73,7 @@ class CheckpointSave {
   SaveOutcome outcome_;
   std::atomic<bool> is_given_up_ = false;
   // The stage's while it is busy.
+  HeldOutLosses& losses_;
   std::unique_ptr<CheckpointWriter> writer_;
   std::vector<StatePiece> pieces_;
   std::int64_t end_ns_ = 0;

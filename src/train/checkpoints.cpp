@@ -102,6 +102,14 @@ void refuse_saved_weights(const RunConfig& config) {
 
 }  // namespace
 
+bool keeps_best(const RunConfig& config) {
+  return config.load_best_model_at_end || config.metric_for_best_model != BestMetric::none;
+}
+
+std::int64_t checkpoints_kept(const RunConfig& config) {
+  return config.save_total_limit == 1 && keeps_best(config) ? 2 : config.save_total_limit;
+}
+
 CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& run) {
   if (config.save_strategy == SaveStrategy::no) return {};
   CheckpointDemand demand;
@@ -110,7 +118,7 @@ CheckpointDemand checkpoint_demand(const RunConfig& config, const PlannedRun& ru
   else
     demand.bytes = checkpoint_bytes(state_vectors(run));
   if (config.save_total_limit > 0)
-    demand.bytes_kept = demand.bytes * static_cast<std::uint64_t>(config.save_total_limit + 1);
+    demand.bytes_kept = demand.bytes * static_cast<std::uint64_t>(checkpoints_kept(config) + 1);
   return demand;
 }
 
@@ -145,7 +153,12 @@ bool Checkpoints::is_due(double epochs_before, double epochs, std::int64_t step,
 }
 
 Checkpoints::Checkpoints(const RunConfig& config, Session& session)
-    : config_(config), session_(session) {}
+    : config_(config), session_(session) {
+  // Else there are none.
+  const bool goes_on = !config.resume_from_checkpoint.empty() && session.run().program.rank == 0;
+  if (goes_on && config.save_total_limit > 0 && keeps_best(config))
+    losses_ = held_out_losses(session.engine(), config.output_dir.string());
+}
 
 Checkpoints::~Checkpoints() = default;
 
@@ -186,7 +199,7 @@ void Checkpoints::give_way() {
 
 bool Checkpoints::open(const RunNote& note) {
   ensure(save_ == nullptr);
-  save_ = std::make_unique<CheckpointSave>(config_, session_, note);
+  save_ = std::make_unique<CheckpointSave>(config_, session_, note, losses_);
   while (!save_->is_open() && !save_->is_over()) save_->advance(settle());
   return save_->is_open();
 }

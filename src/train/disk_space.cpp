@@ -162,7 +162,7 @@ std::string retention_warning(const RunConfig& config, std::span<const DiskDeman
   const std::int64_t there =
       std::ssize(list_checkpoints(posix_file_system(), config.output_dir.string()));
   const std::int64_t to_come =
-      config.save_total_limit + 1 - std::min(there, config.save_total_limit);
+      checkpoints_kept(config) + 1 - std::min(there, checkpoints_kept(config));
   *one = {fmt::format("{} checkpoints", to_come), one->directory,
           one->bytes * static_cast<std::uint64_t>(to_come)};
   for (const DiskSum& sum : sums_of(all, lookup))
@@ -171,7 +171,7 @@ std::string retention_warning(const RunConfig& config, std::span<const DiskDeman
           "with the {} checkpoints that save_total_limit keeps, and one more while it is written, "
           "the run takes {} more on the file system of {}, where {} are free: saves will fail, and "
           "those that stand be kept",
-          config.save_total_limit, format_bytes(sum.bytes()), one->directory,
+          checkpoints_kept(config), format_bytes(sum.bytes()), one->directory,
           format_bytes(sum.available_bytes));
   return "";
 }

@@ -11,6 +11,18 @@ namespace {
 
 void refuse(const std::string& what) { throw ConfigError("resume_from_checkpoint: " + what); }
 
+std::string fingerprint_of(const RunConfig& config,
+                           const std::vector<std::filesystem::path>& shards) {
+  std::string text =
+      fmt::format("rows of {}, layout {}", config.cutoff_len, static_cast<int>(config.layout));
+  for (const auto& path : shards) {
+    const TokenShardInfo info = TokenShard(path, TokenShardCheck::header).info();
+    text += fmt::format("; {} tokens in {} documents, source {:016x}, tokenizer {:016x}",
+                        info.num_tokens, info.num_documents, info.source_hash, info.tokenizer_hash);
+  }
+  return text;
+}
+
 void check_same_data(const RunConfig& config, const RunNote& note) {
   const std::string own = data_fingerprint(config);
   if (own != note.data_fingerprint)
@@ -27,14 +39,11 @@ void check_same_data(const RunConfig& config, const RunNote& note) {
 }  // namespace
 
 std::string data_fingerprint(const RunConfig& config) {
-  std::string text =
-      fmt::format("rows of {}, layout {}", config.cutoff_len, static_cast<int>(config.layout));
-  for (const auto& path : config.dataset) {
-    const TokenShardInfo info = TokenShard(path, TokenShardCheck::header).info();
-    text += fmt::format("; {} tokens in {} documents, source {:016x}, tokenizer {:016x}",
-                        info.num_tokens, info.num_documents, info.source_hash, info.tokenizer_hash);
-  }
-  return text;
+  return fingerprint_of(config, config.dataset);
+}
+
+std::string held_out_fingerprint(const RunConfig& config) {
+  return fingerprint_of(config, config.eval_dataset);
 }
 
 std::string model_fingerprint(const PlannedRun& run) {

@@ -17,6 +17,7 @@ RunNote run_facts_of(const RunConfig& config, const PlannedRun& run);
 
 // Of the token shards and how they are laid out in rows, in order.
 std::string data_fingerprint(const RunConfig& config);
+std::string held_out_fingerprint(const RunConfig& config);
 
 // Of the model's tensors.
 std::string model_fingerprint(const PlannedRun& run);

@@ -21,7 +21,8 @@ LearningRateSchedule learning_rates(const RunConfig& config, std::int64_t total_
   rates.total_steps = total_steps;
   rates.decay_steps = config.lr_decay_steps;
   rates.min_ratio = config.lr_min > 0 ? config.lr_min / config.learning_rate : config.lr_min_ratio;
-  rates.num_cycles = config.lr_num_cycles;
+  rates.num_cycles = config.lr_num_cycles.value_or(
+      config.lr_scheduler_type == ScheduleKind::cosine_with_restarts ? 1 : 0.5);
   rates.power = config.lr_power;
   rates.end = config.lr_end;
   rates.timescale = config.lr_timescale;

@@ -80,7 +80,10 @@ Trainer::Trainer(const RunConfig& config, Session& session, Progress* progress,
   model_work_ = {model_flops(session.run().program), options.peak_flops_per_s};
   const int rank = session.run().program.rank;
   train_ = open_batches(config, config.dataset, RowOrder::shuffled, rank);
-  if (config.evaluate) held_out_ = held_out_batches(config, rank);
+  if (config.evaluate) {
+    held_out_ = held_out_batches(config, rank);
+    held_out_loss_.data = held_out_fingerprint(config);
+  }
   // Micro-batches run on from one epoch into the next, so only the last step rounds up.
   steps_per_epoch_ = static_cast<double>(train_->micro_batches_per_epoch()) /
                      static_cast<double>(config.gradient_accumulation_steps * config.world);
@@ -131,6 +134,7 @@ RunNote Trainer::note(std::int64_t step) const {
   note.skipped_steps = skipped_steps_;
   note.micro_batches_seen =
       (first_index_ + step * config_.gradient_accumulation_steps) * config_.world;
+  if (step == evaluated_step_) note.held_out = held_out_loss_;
   return note;
 }
 
@@ -182,6 +186,8 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     save_asked_ |= asked.save;
     return asked.stop;
   };
+  // Time that is up then ends nothing any more.
+  const std::function<bool()> stops_at_end = [&] { return ask(stop, save, outcome).by_signal; };
   if (held_out_ != nullptr && first_step_ == 0) evaluate(0, outcome.held_out_before, stops);
   StepRecorder recorder(options_, session_.executor(), session_.run(), total_steps_);
   const std::int64_t begin = now_ns();
@@ -212,17 +218,19 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
     asked = ask(stop, save, outcome);
     const bool is_due = is_save_due(step, asked.save);
     const bool goes_along = saves_->can_go_along() && step + 1 < total_steps_;
-    if (is_due && (asked.stop || !goes_along)) pause([&] { save_state(asked.stop, outcome); });
-    if (!outcome.failure.empty()) break;
-    if (asked.stop) continue;
-    if (evaluation_due(step + 1)) {
+    // First: a checkpoint tells the held-out loss of its state.
+    if (!asked.stop && evaluation_due(step + 1)) {
       pause([&] {
         Evaluation between;
-        evaluate(step + 1, between, stops);
+        const bool is_last = step + 1 == total_steps_;
+        evaluate(step + 1, is_last ? outcome.held_out_after : between,
+                 is_last ? stops_at_end : stops);
       });
       asked = ask(stop, save, outcome);  // Who was asked meanwhile.
       save_asked_ |= asked.save;
     }
+    if (is_due && (asked.stop || !goes_along)) pause([&] { save_state(asked.stop, outcome); });
+    if (!outcome.failure.empty()) break;
     if (is_due && goes_along && !asked.stop) saves_->begin(note(outcome.steps), outcome);
     if (!outcome.failure.empty()) break;
   }
@@ -233,17 +241,20 @@ TrainOutcome Trainer::run(const std::atomic<bool>* stop, std::atomic<bool>* save
   fail_without_updates(outcome);
   outcome.stopped = outcome.failure.empty() && outcome.steps < total_steps_;
   save_at_end(outcome);
-  if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty())
-    evaluate(outcome.steps, outcome.held_out_after,
-             [&] { return session_.any_rank(stop != nullptr && *stop); });
+  const bool is_evaluated = outcome.held_out_after.tokens > 0;  // before it was saved
+  if (held_out_ != nullptr && !outcome.stopped && outcome.failure.empty() && !is_evaluated)
+    evaluate(outcome.steps, outcome.held_out_after, stops_at_end);
   outcome.written = written();
   return outcome;
 }
 
 bool Trainer::is_save_due(std::int64_t step, bool is_asked_for) {
   is_asked_for |= std::exchange(save_asked_, false);
-  return is_asked_for ||
-         saves_->is_due(seen_epochs(step), seen_epochs(step + 1), step + 1, total_steps_);
+  return is_asked_for || is_saved_by_plan(step + 1);
+}
+
+bool Trainer::is_saved_by_plan(std::int64_t step) const {
+  return saves_->is_due(seen_epochs(step - 1), seen_epochs(step), step, total_steps_);
 }
 
 void Trainer::save_state(bool is_last, TrainOutcome& outcome) {
@@ -313,7 +324,7 @@ Trainer::Asked Trainer::ask(const std::atomic<bool>* stop, std::atomic<bool>* sa
   saves_->agreed({is_busy, has_failed}, outcome);
   warn_of_stop();
   outcome.out_of_time |= times_out && !stops;
-  return {stops || times_out, saves};
+  return {stops || times_out, saves, stops};
 }
 
 // Once: what a stop would take is known after a few steps and a save.
@@ -333,15 +344,28 @@ void Trainer::finish(StepRecorder& recorder, TrainOutcome& outcome) {
   if (!trouble.empty() && progress_ != nullptr) progress_->event("trace", trouble);
 }
 
+// At the end there is one anyway: here the one that comes before a save. Steps that are shares of
+// all are rounded up each, so a save may fall beside the evaluations.
 bool Trainer::evaluation_due(std::int64_t step) const {
-  if (held_out_ == nullptr || step >= total_steps_) return false;
+  if (held_out_ == nullptr) return false;
+  const bool comes_before_a_save = step == total_steps_ || config_.load_best_model_at_end;
+  if (comes_before_a_save && is_saved_by_plan(step)) return true;
+  if (step >= total_steps_) return false;
   if (config_.eval_each_epoch) return ends_epoch(seen_epochs(step - 1), seen_epochs(step));
   return config_.eval_steps > 0 && step % num_steps(config_.eval_steps, total_steps_) == 0;
 }
 
 void Trainer::evaluate(std::int64_t step, Evaluation& into, const std::function<bool()>& stops) {
   into = session_.evaluate(*held_out_, stops);
-  if (into.tokens > 0 && progress_ != nullptr) progress_->evaluation(step, into.loss, into.tokens);
+  if (into.tokens == 0) return;
+  remember(step, into);
+  if (progress_ != nullptr) progress_->evaluation(step, into.loss, into.tokens);
+}
+
+// A loss that is not finite is the best of nothing.
+void Trainer::remember(std::int64_t step, const Evaluation& result) {
+  evaluated_step_ = std::isfinite(result.loss) ? step : -1;
+  held_out_loss_.loss = result.loss;
 }
 
 void Trainer::show(const StepReport& line) {

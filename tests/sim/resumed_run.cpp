@@ -22,6 +22,7 @@ RunTrail read_trail(const fs::path& metrics) {
     if (object.contains("checkpoint")) trail.saved.push_back(object["step"]);
     if (object.contains("event")) trail.events.push_back(object["text"]);
     if (object.value("event", "") == "save") trail.said_of_saves.push_back(object["text"]);
+    if (object.contains("eval_loss")) trail.held_out[object["step"]] = object["eval_loss"];
     if (!object.contains("loss")) continue;
     const std::int64_t step = object["step"];
     trail.steps[step] = {object["loss"], object["grad_norm"]};
@@ -108,6 +109,7 @@ RunTrail ResumeBench::run(const RunConfig& config, const SessionOptions& shared,
                                             from == nullptr ? -1 : from->step);
     outcomes[static_cast<std::size_t>(given.rank)] =
         Trainer(config, session, progress.get(), watched).run(given.stop, given.save);
+    if (given.at_end) given.at_end(session, outcomes[static_cast<std::size_t>(given.rank)]);
     session.export_to(exported / "model");
     session.end_durable();
   });

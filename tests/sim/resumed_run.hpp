@@ -19,6 +19,7 @@ namespace strata::testing {
 struct RunTrail {
   std::map<std::int64_t, std::pair<double, double>> steps;
   std::map<std::int64_t, double> learning_rates;
+  std::map<std::int64_t, double> held_out;  // losses, by step
   std::string weights;
   std::vector<std::int64_t> saved;         // steps, in the order in which the log has them
   std::vector<std::string> events;         // what the log says beside
@@ -33,6 +34,8 @@ struct ResumedRank {
   const std::atomic<bool>* stop = nullptr;
   std::atomic<bool>* save = nullptr;
   std::function<RankDevice()> open_device = {};  // empty: the host stands in for a GPU
+  // Before the weights are exported as they are.
+  std::function<void(Session&, const TrainOutcome&)> at_end = {};
 };
 using ChangeRank = std::function<void(ResumedRank&)>;  // on the rank's thread
 

@@ -57,6 +57,13 @@ std::uint64_t checkpoint_bytes(std::span<const StateVector> vectors,
 // for reading.
 inline constexpr std::uint64_t checkpoint_read_memory_bytes = 32ull << 20;
 
+// What an evaluation of a state gave.
+struct HeldOutLoss {
+  double loss = 0;   // finite
+  std::string data;  // fingerprint of the token shards it was taken on
+  bool operator==(const HeldOutLoss&) const = default;
+};
+
 // Where the run stood: what it needs to go on beside the vectors.
 struct RunNote {
   std::int64_t step = 0;             // steps done
@@ -68,6 +75,8 @@ struct RunNote {
   std::string data_fingerprint = {};   // of the token shards, in order
   std::string model_fingerprint = {};  // of names and shapes of the model's tensors
   std::string config = {};             // the resolved config, YAML
+  std::optional<HeldOutLoss> held_out =
+      {};  // none: the state was not evaluated before it was saved
   bool operator==(const RunNote&) const = default;
 };
 
@@ -170,8 +179,11 @@ std::vector<std::string> clear_unfinished_checkpoints(FileSystem& files,
 void remove_checkpoint(FileSystem& files, const std::string& path);
 // Removes all but the last `keep` (one at least), oldest first; never the one of `verified_step`,
 // which is the last that is known to be whole, nor a newer one; nothing where that one is missing.
+// Nor the one of `kept_step`, if given, which takes the place of another: where only one is to be
+// kept, two are.
 void remove_old_checkpoints(FileSystem& files, const std::string& directory, std::int64_t keep,
-                            std::int64_t verified_step);
+                            std::int64_t verified_step,
+                            std::optional<std::int64_t> kept_step = std::nullopt);
 
 // The one run that writes to an output folder. Held until destroyed; a process that dies gives it
 // up.

@@ -16,18 +16,20 @@ enum class ScheduleKind : std::uint8_t {
   constant_with_warmup,
   warmup_stable_decay,
   cosine_with_min_lr,  // cosine, under the name that takes a floor
+  cosine_with_restarts,
   polynomial,
   inverse_sqrt
 };
 
 // As they are called in configs.
-inline constexpr std::array<std::pair<std::string_view, ScheduleKind>, 8> schedule_names{
+inline constexpr std::array<std::pair<std::string_view, ScheduleKind>, 9> schedule_names{
     {{"linear", ScheduleKind::linear},
      {"cosine", ScheduleKind::cosine},
      {"constant", ScheduleKind::constant},
      {"constant_with_warmup", ScheduleKind::constant_with_warmup},
      {"warmup_stable_decay", ScheduleKind::warmup_stable_decay},
      {"cosine_with_min_lr", ScheduleKind::cosine_with_min_lr},
+     {"cosine_with_restarts", ScheduleKind::cosine_with_restarts},
      {"polynomial", ScheduleKind::polynomial},
      {"inverse_sqrt", ScheduleKind::inverse_sqrt}}};
 
@@ -38,7 +40,7 @@ struct LearningRateSchedule {
   std::int64_t total_steps = 1;
   std::int64_t decay_steps = 0;  // warmup_stable_decay: the last steps
   double min_ratio = 0;          // warmup_stable_decay and cosine: floor as a fraction of peak
-  double num_cycles = 0.5;       // cosine
+  double num_cycles = 0.5;       // cosine: waves; cosine_with_restarts: falls from peak to 0
   double power = 1;              // polynomial
   double end = 1e-7;             // polynomial: the last rate
   std::int64_t timescale = 0;    // inverse_sqrt; 0: warmup_steps, or 10000

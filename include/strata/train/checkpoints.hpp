@@ -7,10 +7,16 @@
 #include <optional>
 #include <string>
 
+#include "strata/checkpoint/best_checkpoint.hpp"
 #include "strata/checkpoint/state_checkpoint.hpp"
 #include "strata/train/session.hpp"
 
 namespace strata {
+
+// The best checkpoint of a run is never removed.
+bool keeps_best(const RunConfig& config);
+// Of save_total_limit: beside the last one the best is kept too. 0: all are.
+std::int64_t checkpoints_kept(const RunConfig& config);
 
 // Of one checkpoint of a run, and of all that are kept at once (one more while it is written).
 struct CheckpointDemand {
@@ -77,6 +83,8 @@ class Checkpoints {
 
   const RunConfig& config_;
   Session& session_;
+  // Of what stands in the output folder, where the best is kept: known, so that a save reads none.
+  HeldOutLosses losses_;
   std::unique_ptr<CheckpointSave> save_;
 };
 

@@ -25,6 +25,8 @@ enum class NonFinitePolicy : std::uint8_t {
 
 // When a checkpoint is written, and what happens when one could not be.
 enum class SaveStrategy : std::uint8_t { no, steps, epoch };
+// What the best checkpoint, which is kept beside the last ones, is the best by.
+enum class BestMetric : std::uint8_t { none, held_out_loss };
 enum class SaveFailurePolicy : std::uint8_t { go_on, stop };
 
 enum class KernelsKind : std::uint8_t { cpu, ref };
@@ -78,7 +80,8 @@ struct RunConfig {
   ScheduleKind lr_scheduler_type = ScheduleKind::linear;
   double lr_min_ratio = 0;          // lr_scheduler_kwargs.min_lr_ratio
   std::int64_t lr_decay_steps = 0;  // lr_scheduler_kwargs.num_decay_steps
-  double lr_num_cycles = 0.5;       // lr_scheduler_kwargs.num_cycles
+  // lr_scheduler_kwargs.num_cycles; default: 0.5, or 1 with cosine_with_restarts.
+  std::optional<double> lr_num_cycles;
   // lr_scheduler_kwargs: .min_lr (0: lr_min_ratio says), .power, .lr_end, .timescale (0: that of
   // the warm-up, or 10000).
   double lr_min = 0, lr_power = 1, lr_end = 1e-7;
@@ -92,8 +95,10 @@ struct RunConfig {
   bool evaluate = false;         // eval_strategy is not "no": at the start and end at least
   bool eval_each_epoch = false;  // eval_strategy is "epoch": in place of eval_steps
   SaveStrategy save_strategy = SaveStrategy::steps;
-  double save_steps = 500;            // below 1: a ratio of all steps
-  std::int64_t save_total_limit = 0;  // 0: all are kept
+  double save_steps = 500;                              // below 1: a ratio of all steps
+  std::int64_t save_total_limit = 0;                    // 0: all are kept
+  bool load_best_model_at_end = false;                  // the best checkpoint is exported
+  BestMetric metric_for_best_model = BestMetric::none;  // of load_best_model_at_end: the loss
   bool save_only_model = false;
   bool save_in_background = true;  // state is written while training goes on
   SaveFailurePolicy on_save_failure = SaveFailurePolicy::go_on;

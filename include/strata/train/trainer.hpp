@@ -82,6 +82,7 @@ class Trainer {
   struct Slot;  // inputs and arguments of one step in flight
   struct Asked {
     bool stop = false, save = false;
+    bool by_signal = false;  // the stop, which max_hours may ask for too
   };
 
   void resume(const RunNote& note);
@@ -103,7 +104,9 @@ class Trainer {
   void finish(StepRecorder& recorder, TrainOutcome& outcome);
   void show(const StepReport& line);
   void evaluate(std::int64_t step, Evaluation& into, const std::function<bool()>& stops);
+  void remember(std::int64_t step, const Evaluation& result);
   bool evaluation_due(std::int64_t step) const;
+  bool is_saved_by_plan(std::int64_t step) const;
 
   const RunConfig& config_;
   Session& session_;
@@ -114,6 +117,9 @@ class Trainer {
   std::int64_t total_steps_ = 0;
   LearningRateSchedule schedule_;
   RunNote facts_;  // what every checkpoint of this run says alike
+  // The last evaluation that came to its end, and the step it was after.
+  std::int64_t evaluated_step_ = -1;
+  HeldOutLoss held_out_loss_;
   std::unique_ptr<RunSaves> saves_;
   // Where the run stands. Step s takes this rank's micro-batches from first_index_ + s x
   // accumulation on.

@@ -57,7 +57,7 @@ class Kills : public CliOnDrive, public ::testing::WithParamInterface<Placement>
   }
   static int kills_wanted() {
     const char* wanted = std::getenv("STRATA_KILLS");
-    if (wanted != nullptr) return std::max(1, std::atoi(wanted) / 3);
+    if (wanted != nullptr) return std::max(1, std::atoi(wanted) / 4);
     return testing::rounds(8, 2);
   }
   // How long a run takes here is found out: a kill should fall anywhere in it.
@@ -156,7 +156,11 @@ INSTANTIATE_TEST_SUITE_P(
         Placement{"nvme", {}},
         Placement{"mixed",
                   {"offload.optimizer={gpu: 0.3, cpu: 0.4, nvme: 0.3}", "optimizer_master=split"}},
-        Placement{"threeRanks", {"ranks=3", "offload.weights={gpu: 0.5, nvme: 0.5}"}}),
+        Placement{"threeRanks", {"ranks=3", "offload.weights={gpu: 0.5, nvme: 0.5}"}},
+        Placement{"best",
+                  {"eval_strategy=steps", "eval_steps=3", "load_best_model_at_end=true",
+                   "save_total_limit=1", "learning_rate=0.2",
+                   "lr_scheduler_type=constant_with_warmup", "warmup_steps=20"}}),
     [](const auto& parameter) { return parameter.param.name; });
 
 TEST_P(Kills, AtAnyMomentCostNothingButTime) {

@@ -22,8 +22,9 @@ class CheckpointFolders : public ::testing::Test {
     for (const std::int64_t step : steps)
       save(*engine_, out, step, one_vector(), static_cast<std::uint64_t>(step));
   }
-  std::vector<std::int64_t> kept(std::int64_t keep, std::int64_t verified) {
-    remove_old_checkpoints(files(), out, keep, verified);
+  std::vector<std::int64_t> kept(std::int64_t keep, std::int64_t verified,
+                                 std::optional<std::int64_t> kept_step = {}) {
+    remove_old_checkpoints(files(), out, keep, verified, kept_step);
     return steps_in(files(), out);
   }
 
@@ -114,6 +115,27 @@ TEST_F(CheckpointFolders, KeepsTheVerifiedOneAndAllNewer) {
   save_steps({1, 2, 3, 10, 20});
   EXPECT_THAT(kept(1, 3), ElementsAre(3, 10, 20));
   EXPECT_THAT(kept(1, 3), ElementsAre(3, 10, 20));
+}
+
+// As transformers does with the best one.
+TEST_F(CheckpointFolders, KeepsOneThatItIsToldToInPlaceOfAnother) {
+  save_steps({1, 2, 3, 10, 20});
+  EXPECT_THAT(kept(4, 20, 1), ElementsAre(1, 3, 10, 20));
+  EXPECT_THAT(kept(2, 20, 10), ElementsAre(10, 20)) << "it is among the last";
+  save_steps({30, 40});
+  EXPECT_THAT(kept(2, 40, 10), ElementsAre(10, 40));
+}
+
+TEST_F(CheckpointFolders, KeepsOneMoreWhereItIsToKeepOneAndThatIsNotTheLast) {
+  save_steps({1, 2, 3, 10});
+  EXPECT_THAT(kept(1, 10, 2), ElementsAre(2, 10));
+  EXPECT_THAT(kept(1, 10, 2), ElementsAre(2, 10));
+  EXPECT_THAT(kept(1, 10, 10), ElementsAre(10));
+}
+
+TEST_F(CheckpointFolders, KeepsNoMoreForOneThatIsNotThere) {
+  save_steps({1, 2, 3});
+  EXPECT_THAT(kept(2, 3, 7), ElementsAre(2, 3));
 }
 
 TEST_F(CheckpointFolders, RemovesNothingWhenTheVerifiedOneIsNotThere) {

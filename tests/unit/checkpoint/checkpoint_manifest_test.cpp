@@ -55,6 +55,32 @@ TEST(CheckpointManifest, IsPlainJson) {
   EXPECT_EQ(json["data_seed"].get<std::uint64_t>(), ~std::uint64_t{0});
 }
 
+TEST(CheckpointManifest, HoldsTheHeldOutLossToTheBit) {
+  CheckpointManifest manifest = small_manifest();
+  EXPECT_EQ(checkpoint_json(manifest).find("held_out"), std::string::npos) << "there is none";
+  for (const double loss : {2.0, 0.1 + 0.2, 5e-324, 1e300, 0.0}) {
+    manifest.note.held_out = {loss, "h1"};
+    const std::string text = checkpoint_json(manifest);
+    EXPECT_EQ(nlohmann::json::parse(text)["held_out_loss"].get<double>(), loss);
+    EXPECT_EQ(parse_checkpoint_json(text, "checkpoint.json").note, manifest.note);
+  }
+}
+
+TEST(CheckpointManifest, IsRefusedWhenAHeldOutLossCannotBe) {
+  CheckpointManifest manifest = small_manifest();
+  manifest.note.held_out = {2.5, "h1"};
+  const auto refused = [&](const std::string& from, const std::string& to) {
+    const std::string text = resealed_json(replaced(checkpoint_json(manifest), from, to));
+    return error_of<FormatError>([&] { parse_checkpoint_json(text, "x"); });
+  };
+  EXPECT_THAT(refused("2.5", "null"), HasSubstr("'held_out_loss' is no number"));
+  EXPECT_THAT(refused("2.5", "\"2.5\""), HasSubstr("'held_out_loss' is no number"));
+  EXPECT_THAT(refused("2.5", "1e999"), HasSubstr("no JSON"));
+  EXPECT_THAT(refused("2.5", "2.50"), HasSubstr("not as Strata writes it"));
+  EXPECT_THAT(refused("held_out_fingerprint", "held_out_fingerprints"), HasSubstr("is missing"));
+  EXPECT_THAT(refused("held_out_loss", "held_out_los"), HasSubstr("not as Strata writes it"));
+}
+
 TEST(CheckpointManifest, HoldsManyPieces) {
   CheckpointManifest manifest = small_manifest();
   constexpr std::int64_t count = 100'000;

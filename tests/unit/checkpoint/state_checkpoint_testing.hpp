@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -110,11 +111,13 @@ inline RunNote note_of_step(std::int64_t step) {
 }
 
 inline void save(IoEngine& engine, const std::string& directory, std::int64_t step,
-                 const std::vector<StateVector>& vectors, std::uint64_t stamp,
-                 const Cut& cut = {}) {
+                 const std::vector<StateVector>& vectors, std::uint64_t stamp, const Cut& cut = {},
+                 const std::optional<HeldOutLoss>& held_out = {}) {
   const auto writer = CheckpointWriter::open(engine, directory, step, vectors, true);
   for (int rank = 0; rank < cut.world; ++rank) write_rank(*writer, vectors, stamp, cut, rank);
-  writer->commit(writer->finish(), note_of_step(step));
+  RunNote note = note_of_step(step);
+  note.held_out = held_out;
+  writer->commit(writer->finish(), note);
 }
 
 // A vector read in the pieces of `cut`.

@@ -363,7 +363,7 @@ TEST_P(ConfigRefusal, NamesKeyLineAndReason) {
 INSTANTIATE_TEST_SUITE_P(
     Keys, ConfigRefusal,
     testing::Values("fp16: true", "pure_bf16: true", "optim_args: a=1", "fsdp: full_shard",
-                    "fsdp_version: 2", "fsdp_config: {a: 1}", "load_best_model_at_end: true",
+                    "fsdp_version: 2", "fsdp_config: {a: 1}", "greater_is_better: true",
                     "label_smoothing_factor: 0.1", "group_by_length: true", "torch_compile: true",
                     "ignore_data_skip: true", "save_on_each_node: true", "report_to: wandb",
                     "finetuning_type: lora", "lora_rank: 8", "stage: dpo",
@@ -372,8 +372,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "export_size: 2", "template: llama3"));
 
 TEST(Config, RefusesSchedulesByNameWithTheReason) {
-  EXPECT_THAT(error_of("lr_scheduler_type: cosine_with_restarts"),
-              HasSubstr("'cosine_with_restarts' is not supported: "));
+  EXPECT_THAT(error_of("lr_scheduler_type: reduce_lr_on_plateau"),
+              HasSubstr("'reduce_lr_on_plateau' is not supported: "));
   EXPECT_THAT(error_of("eval_strategy: best"), HasSubstr("'best' is not supported: "));
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "strata/core/error.hpp"
 
 namespace strata {
@@ -13,6 +15,7 @@ constexpr ScheduleKind kinds[] = {ScheduleKind::linear,
                                   ScheduleKind::constant_with_warmup,
                                   ScheduleKind::warmup_stable_decay,
                                   ScheduleKind::cosine_with_min_lr,
+                                  ScheduleKind::cosine_with_restarts,
                                   ScheduleKind::polynomial,
                                   ScheduleKind::inverse_sqrt};
 
@@ -45,6 +48,43 @@ TEST(LearningRateSchedule, StaysBetweenZeroAndItsPeak) {
         EXPECT_LE(schedule.rate(step), 3e-4 * (1 + 1e-12));
       }
     }
+}
+
+// transformers' get_cosine_with_hard_restarts_schedule_with_warmup, written out. Both are of
+// doubles and take the same few operations: they may part in the last places.
+TEST(LearningRateSchedule, RestartsAtThePeakAsTransformersDoes) {
+  constexpr double pi = 3.14159265358979323846, tolerance = 1e-15;
+  for (const double cycles : {1.0, 3.0, 2.5})
+    for (const std::int64_t warmup : {0, 7}) {
+      constexpr std::int64_t total = 61;
+      const LearningRateSchedule schedule{.kind = ScheduleKind::cosine_with_restarts,
+                                          .peak = 1,
+                                          .warmup_steps = warmup,
+                                          .total_steps = total,
+                                          .num_cycles = cycles};
+      for (std::int64_t step = 0; step < total + 5; ++step) {
+        double expected = 0;
+        const double done = static_cast<double>(step - warmup);
+        if (step < warmup) {
+          expected = static_cast<double>(step) / static_cast<double>(warmup);
+        } else if (step < total) {
+          const double waves = cycles * (done / static_cast<double>(total - warmup));
+          expected = 0.5 * (1 + std::cos(pi * (waves - std::floor(waves))));
+        }
+        EXPECT_NEAR(schedule.rate(step), expected, tolerance) << cycles << " " << step;
+      }
+    }
+}
+
+TEST(LearningRateSchedule, IsAtItsPeakWhereItRestarts) {
+  const LearningRateSchedule schedule{.kind = ScheduleKind::cosine_with_restarts,
+                                      .peak = 1,
+                                      .warmup_steps = 10,
+                                      .total_steps = 110,
+                                      .num_cycles = 4};
+  for (const std::int64_t step : {10, 35, 60, 85}) EXPECT_EQ(schedule.rate(step), 1) << step;
+  EXPECT_LT(schedule.rate(34), 0.01);
+  EXPECT_EQ(schedule.rate(110), 0);
 }
 
 TEST(LearningRateSchedule, OfOneStepDividesByNothing) {

@@ -100,6 +100,19 @@ TEST_F(RunOnDisk, WarnsWhenTheCheckpointsThatAreKeptWillNotFit) {
   EXPECT_EQ(retention_warning(config_, demands(false), with(0)), "");
 }
 
+TEST_F(RunOnDisk, KeepsTheBestCheckpointBesideTheLast) {
+  const std::uint64_t one = checkpoint_demand(config_, run_).bytes;
+  const auto kept = [&](std::int64_t limit) {
+    config_.save_total_limit = limit;
+    return checkpoint_demand(config_, run_).bytes_kept;
+  };
+  EXPECT_EQ(kept(1), 2 * one);
+  config_.load_best_model_at_end = true;
+  EXPECT_EQ(kept(1), 3 * one) << "and one more while it is written";
+  EXPECT_EQ(kept(2), 3 * one);
+  EXPECT_EQ(kept(0), 0u);
+}
+
 // No guess of a file system: the real one, of a folder that is not there yet.
 TEST(Disk, IsThatOfTheNearestFolderThatExists) {
   const auto folder = testing::fresh_folder("disk");

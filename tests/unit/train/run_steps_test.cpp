@@ -36,6 +36,16 @@ TEST(RunSteps, TakeAFloorAsARateOfThePeak) {
   EXPECT_DOUBLE_EQ(rates.rate(100), 5e-6);
 }
 
+TEST(RunSteps, TakeAsManyCyclesAsTransformersDoesByDefault) {
+  RunConfig config;
+  config.lr_scheduler_type = ScheduleKind::cosine;
+  EXPECT_EQ(learning_rates(config, 10).num_cycles, 0.5);
+  config.lr_scheduler_type = ScheduleKind::cosine_with_restarts;
+  EXPECT_EQ(learning_rates(config, 10).num_cycles, 1);
+  config.lr_num_cycles = 4;
+  EXPECT_EQ(learning_rates(config, 10).num_cycles, 4);
+}
+
 TEST(RunSteps, PassTheArgumentsOfASchedule) {
   RunConfig config;
   config.lr_scheduler_type = ScheduleKind::polynomial;
