@@ -68,12 +68,12 @@ struct AttentionTensors {
 
 // A score gradient is a difference of numbers near 1, so its error does not shrink with it.
 inline void expect_near(const Tensor& actual, const Tensor& expected, const std::string& what,
-                        double tolerance) {
+                        double tolerance, double least = 0.1) {
   double squares = 0;
   for (std::int64_t i = 0; i < expected.count(); ++i) squares += expected.at(i) * expected.at(i);
   const double typical = std::sqrt(squares / static_cast<double>(expected.count()));
   for (std::int64_t i = 0; i < actual.count(); ++i) {
-    const double size = std::max({std::abs(expected.at(i)), typical, 0.1});
+    const double size = std::max({std::abs(expected.at(i)), typical, least});
     ASSERT_NEAR(actual.at(i), expected.at(i), tolerance * size) << what << ", element " << i;
   }
 }
