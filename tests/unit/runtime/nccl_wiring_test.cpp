@@ -82,7 +82,7 @@ class NcclToys {
   FakeNccl nccl_;
   std::vector<std::unique_ptr<CudaToy>> toys_;
   std::vector<Slab> staging_;
-  std::unique_ptr<NcclJob> job_ = make_nccl_job(&nccl_);
+  std::unique_ptr<NcclJob> job_ = make_nccl_job(&nccl_, {.inside_s = 60});
 };
 
 void expect_same(const Trajectory& expected, const Trajectory& got, const std::string& what) {
