@@ -40,7 +40,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int world = 3;
 constexpr int steps = 3;
-constexpr auto moments = std::chrono::seconds(30);  // much less than ranks wait for each other
+constexpr auto moments = std::chrono::minutes(5);  // much less than ranks wait for each other
 
 const testing::TrainingFiles& files() {
   static const testing::TrainingFiles made = make_training_files(random_model_preset("tiny"), 60);

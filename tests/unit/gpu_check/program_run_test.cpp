@@ -9,6 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "support/unhurried.hpp"
+
 namespace strata {
 namespace {
 
@@ -36,8 +38,13 @@ TEST(ProgramRun, TakesBothOutputsTheExitCodeAndTheEnvironment) {
 
 TEST(ProgramRun, EndsWhatRunsPastItsTimeTogetherWithWhatItStarted) {
   const auto child = file("child");
-  const ProgramEnd end =
-      shell("echo begun; sleep 300 & echo $! > " + child.string() + "; wait", 0.3);
+  const ProgramEnd end = unhurried(
+      0.3,
+      [&](double seconds) {
+        std::filesystem::remove(child);
+        return shell("sleep 300 & echo $! > " + child.string() + "; echo begun; wait", seconds);
+      },
+      [](const ProgramEnd& late) { return late.output_tail.empty(); });
   EXPECT_EQ(end.how, How::timed_out);
   EXPECT_THAT(complaint(end), EndsWith(" s: begun"));
   std::ifstream ids(child);
@@ -45,7 +52,7 @@ TEST(ProgramRun, EndsWhatRunsPastItsTimeTogetherWithWhatItStarted) {
   ids >> id;
   ASSERT_GT(id, 0);
   // Gone, or a zombie that nobody waits for.
-  for (int i = 0; i < 1000 && ::kill(id, 0) == 0; ++i) {
+  for (int i = 0; i < 12000 && ::kill(id, 0) == 0; ++i) {
     std::string state;
     std::ifstream stat("/proc/" + std::to_string(id) + "/stat");
     for (int field = 0; field < 3; ++field) stat >> state;
