@@ -8,7 +8,7 @@ namespace strata::testing {
 namespace {
 
 constexpr auto invalid_argument = static_cast<NcclStatus>(4);
-constexpr auto abort_max = std::chrono::seconds(20);
+constexpr auto abort_max = std::chrono::seconds(60);
 
 const std::byte* bytes_of(const void* data) { return static_cast<const std::byte*>(data); }
 
@@ -42,6 +42,14 @@ std::uint64_t FakeNccl::num_calls() const {
 std::uint64_t FakeNccl::num_groups() const {
   const Lock lock(mutex_);
   return num_groups_;
+}
+
+bool FakeNccl::is_hung() const {
+  const Lock lock(mutex_);
+  return options_.hanging_group && !comms_.empty() &&
+         std::ranges::all_of(comms_, [&](const auto& each) {
+           return each.second->num_begun > *options_.hanging_group;
+         });
 }
 
 bool FakeNccl::fails() { return num_calls_++ == options_.failing_call; }
@@ -91,7 +99,7 @@ NcclStatus FakeNccl::comm_init(NcclCommHandle& comm, int world, const NcclId& id
 // What was under way may come to its stream by it, as it would by a thread of NCCL's own.
 NcclStatus FakeNccl::comm_state(NcclCommHandle comm, NcclStatus& state) {
   Lock lock(mutex_);
-  if (fails()) return nccl_system_error;
+  if (num_questions_++ == options_.failing_question) return nccl_system_error;
   const CommPointer own = find(comm, "the state");
   if (own == nullptr) return invalid_argument;
   const FakeNcclClique& clique = *own->clique;

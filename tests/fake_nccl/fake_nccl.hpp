@@ -32,8 +32,9 @@ inline constexpr auto nccl_remote_error = static_cast<NcclStatus>(6);
 struct FakeNcclOptions {
   std::uint64_t seed = 1;
   int version = 22809;
-  // The call of this number (from 0) fails; those that give back do not.
-  std::optional<std::uint64_t> failing_call = {};
+  // The call of this number (from 0) fails; those that give back do not, and those that ask for a
+  // state are counted apart: they are as many as there is time for.
+  std::optional<std::uint64_t> failing_call = {}, failing_question = {};
   // From its group of this number (from 0) on, nothing of this rank's communicator ends.
   int hanging_rank = 0;
   std::optional<std::uint64_t> hanging_group = {};
@@ -47,8 +48,10 @@ class FakeNccl final : public NcclApi {
 
   std::vector<std::string> complaints() const { return complaints_.texts(); }
   std::vector<std::string> leaks() const;  // what was made and not given back
-  std::uint64_t num_calls() const;
-  std::uint64_t num_groups() const;  // of all ranks
+  std::uint64_t num_calls() const;         // but questions
+  std::uint64_t num_groups() const;        // of all ranks
+  // Whether the streams of all ranks have come to the group that hangs.
+  bool is_hung() const;
 
   NcclStatus version(int& version) override;
   NcclStatus unique_id(NcclId& id) override;
@@ -92,7 +95,7 @@ class FakeNccl final : public NcclApi {
   std::condition_variable changed_;
   // Guarded by mutex_.
   PhiloxStream random_;
-  std::uint64_t num_calls_ = 0, num_groups_ = 0;
+  std::uint64_t num_calls_ = 0, num_questions_ = 0, num_groups_ = 0;
   std::uint8_t num_ids_ = 0;
   std::map<NcclCommHandle, CommPointer> comms_;
   std::vector<std::shared_ptr<FakeNcclClique>> cliques_;

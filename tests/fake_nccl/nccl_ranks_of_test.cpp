@@ -32,7 +32,7 @@ class HostedRank final : public Communicator {
     job.join(links, *device_,
              {.staging = {staging_.data(), staging_.bytes()},
               .sum = make_streamed_sum(cuda),
-              .timeout_s = options.timeout_s,
+              .timeout_s = 60,
               .watch_s = 0.001,
               .soon_s = options.soon_s});
     inner_ = std::move(links.data);
@@ -149,7 +149,8 @@ NcclMachine::NcclMachine(int world, const NcclTestOptions& options)
     : options_(options),
       cuda_(with_devices(options.cuda, world)),
       nccl_(cuda_, options.nccl),
-      job_(make_nccl_job(world == 1 ? nullptr : &nccl_)) {}
+      job_(make_nccl_job(world == 1 ? nullptr : &nccl_, {.inside_s = 60, .clock = options.clock})) {
+}
 
 void NcclMachine::join(RankLinks& links) {
   links.data = std::make_unique<HostedRank>(cuda_, links, *job_, options_);

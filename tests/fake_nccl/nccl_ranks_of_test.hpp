@@ -3,6 +3,8 @@
 // values in host memory: a collective copies them to the device and back, and is complete when it
 // returns.
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "fake_nccl/fake_nccl.hpp"
@@ -18,7 +20,9 @@ struct NcclTestOptions {
   FakeNcclOptions nccl = {};
   FakeCudaOptions cuda = {};
   std::uint64_t staging_bytes_per_rank = 4096;  // little, so that sums come in many chunks
-  double timeout_s = 60, soon_s = 0.25;
+  double soon_s = 0.25;
+  // Of what is under way on the devices: whoever waits for anything else waits a minute.
+  std::function<std::int64_t()> clock = &now_ns;
 };
 
 // What the ranks of a job share: machine, library and job.

@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int world = 3;
 constexpr int steps = 3;
-constexpr auto moments = std::chrono::seconds(30);  // much less than ranks wait for each other
+constexpr auto moments = std::chrono::minutes(5);  // much less than ranks wait for each other
 
 // With an op of every kind: state on all tiers, tiles of the optimizer everywhere.
 RunConfig short_run(int stage) {

@@ -5,19 +5,24 @@
 // Thread contract: note() and end() from the rank's thread, overdue() from another.
 
 #include <array>
-#include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "comm/meeting.hpp"
+#include "strata/core/clock.hpp"
 #include "strata/device/device.hpp"
 
 namespace strata {
 
 class NcclFlights {
  public:
-  explicit NcclFlights(Device& device) {
+  using Clock = std::function<std::int64_t()>;  // nanoseconds
+
+  explicit NcclFlights(Device& device, Clock clock = &now_ns) : clock_(std::move(clock)) {
     for (Flight& flight : ring_) flight.passed = device.make_event();
   }
 
@@ -28,7 +33,7 @@ class NcclFlights {
     stream.record(*flight->passed);  // Without the lock: it may wait, and who watches must not.
     const std::lock_guard lock(mutex_);
     flight->call = call;
-    flight->since = Clock::now();
+    flight->since_ns = clock_();
     ++end_;
   }
 
@@ -40,38 +45,38 @@ class NcclFlights {
   }
 
   // The first that has been under way for so long, not counting what those before it took.
-  std::optional<MetCall> overdue(double seconds) {
+  std::optional<MetCall> overdue(double seconds_max) {
     const std::lock_guard lock(mutex_);
-    const Clock::time_point now = Clock::now();
-    drop_passed(now);
+    const std::int64_t now_ns = clock_();
+    drop_passed(now_ns);
     if (begin_ == end_) return {};
     const Flight& oldest = this->oldest();
-    if (std::chrono::duration<double>(now - oldest.since).count() < seconds) return {};
+    if (seconds(now_ns - oldest.since_ns) < seconds_max) return {};
     return oldest.call;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Flight {
     std::unique_ptr<Event> passed;
     MetCall call;
-    Clock::time_point since;
+    std::int64_t since_ns = 0;
   };
 
   // It stays free until it is noted: only the rank's thread takes any.
   Flight* free_flight() {
     const std::lock_guard lock(mutex_);
-    drop_passed(Clock::now());
+    drop_passed(clock_());
     return end_ - begin_ == ring_.size() ? nullptr : &ring_[end_ % ring_.size()];
   }
   Flight& oldest() { return ring_[begin_ % ring_.size()]; }
-  void drop_passed(Clock::time_point now) {
+  void drop_passed(std::int64_t now_ns) {
     while (begin_ != end_ && oldest().passed->is_reached()) {
       ++begin_;
-      if (begin_ != end_) oldest().since = now;
+      if (begin_ != end_) oldest().since_ns = now_ns;
     }
   }
 
+  const Clock clock_;
   std::mutex mutex_;
   std::array<Flight, 64> ring_;
   std::size_t begin_ = 0, end_ = 0;  // of all that were noted

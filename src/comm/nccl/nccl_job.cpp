@@ -38,8 +38,10 @@ class ControlLine {
 
 class NcclJobOfProcess final : public NcclJob {
  public:
-  explicit NcclJobOfProcess(NcclApi* api)
-      : api_(api), version_(api == nullptr ? 0 : usable_nccl_version(*api)) {}
+  NcclJobOfProcess(NcclApi* api, NcclTimes times)
+      : api_(api),
+        times_(std::move(times)),
+        version_(api == nullptr ? 0 : usable_nccl_version(*api)) {}
   // All at once: NCCL may end one only together with the others.
   ~NcclJobOfProcess() override {
     for (const auto& link : links_) link->leave();
@@ -68,8 +70,10 @@ class NcclJobOfProcess final : public NcclJob {
     if (line->world() == 1) return nullptr;
     ensure(api_ != nullptr);
     check_world(line->world());
-    const auto link = std::make_shared<NcclLink>(
-        *api_, line, device, NcclPatience{options.timeout_s, options.watch_s, options.soon_s});
+    const auto link =
+        std::make_shared<NcclLink>(*api_, line, device,
+                                   NcclPatience{options.timeout_s, options.watch_s, options.soon_s,
+                                                times_.inside_s, times_.clock});
     device.use_on_this_thread();
     ControlLine others(control);
     link->open(agree_on_id(others, control.rank()));
@@ -101,6 +105,7 @@ class NcclJobOfProcess final : public NcclJob {
   }
 
   NcclApi* const api_;
+  const NcclTimes times_;
   const int version_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<NcclLink>> links_;  // guarded by mutex_ while ranks join
@@ -108,8 +113,8 @@ class NcclJobOfProcess final : public NcclJob {
 
 }  // namespace
 
-std::unique_ptr<NcclJob> make_nccl_job(NcclApi* api) {
-  return std::make_unique<NcclJobOfProcess>(api);
+std::unique_ptr<NcclJob> make_nccl_job(NcclApi* api, NcclTimes times) {
+  return std::make_unique<NcclJobOfProcess>(api, std::move(times));
 }
 
 NcclFacts nccl_facts(NcclApi& api) {

@@ -11,9 +11,6 @@
 namespace strata {
 namespace {
 
-// Whoever is inside NCCL for longer hangs there: for want of room to launch, which an abort makes.
-constexpr double inside_max_s = 2;
-
 // Beyond what an abort takes where every rank of the host aborts.
 constexpr auto abort_max = std::chrono::seconds(30);
 
@@ -81,16 +78,20 @@ void NcclLink::settle(const MetCall& call, Given given) {
   Patience patience;
   while (given.status == NcclStatus::in_progress) {
     patience.pause();
-    if (patience.waited_s() > patience_.timeout_s)
+    given = ask_state_again(call);
+    if (given.status == NcclStatus::in_progress && patience.waited_s() > patience_.timeout_s)
       fail(fmt::format("NCCL did not begin {} within {} s", describe(call), patience_.timeout_s));
-    const std::lock_guard lock(calls_);
-    if (is_down_) throw_failure(call);
-    given = ask_state();
   }
   if (!is_error(given.status)) return;
   fail(nccl_failure(api_, given.status, given.call));
   if (is_under_way) await_down();
   throw_failure(call);
+}
+
+NcclLink::Given NcclLink::ask_state_again(const MetCall& call) {
+  const std::lock_guard lock(calls_);
+  if (is_down_) throw_failure(call);
+  return ask_state();
 }
 
 // Its watcher takes a link down that has failed.
@@ -187,9 +188,10 @@ void NcclLink::await_abort() noexcept {
   std::this_thread::sleep_for(half);
 }
 
+// Whoever does not leave NCCL hangs there: for want of room to launch, which an abort makes.
 void NcclLink::abort() {
   std::unique_lock lock(calls_, std::try_to_lock);
-  for (Patience patience; !lock.owns_lock() && patience.waited_s() < inside_max_s;) {
+  for (Patience patience; !lock.owns_lock() && patience.waited_s() < patience_.inside_s;) {
     patience.pause();
     static_cast<void>(lock.try_lock());
   }

@@ -26,7 +26,8 @@
 namespace strata {
 
 struct NcclPatience {
-  double timeout_s = 1800, watch_s = 0.02, soon_s = 0.25;
+  double timeout_s = 1800, watch_s = 0.02, soon_s = 0.25, inside_s = 2;
+  NcclFlights::Clock clock = &now_ns;
 };
 
 class NcclLink : public std::enable_shared_from_this<NcclLink> {
@@ -34,7 +35,11 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   // `line` tells of the job's failures, and is told.
   NcclLink(NcclApi& api, std::shared_ptr<Communicator> line, Device& device,
            const NcclPatience& patience)
-      : api_(api), line_(std::move(line)), device_(device), flights_(device), patience_(patience) {}
+      : api_(api),
+        line_(std::move(line)),
+        device_(device),
+        flights_(device, patience.clock),
+        patience_(patience) {}
 
   // Joins the ranks that were told the same id; for the thread's device. Throws Error.
   void open(const NcclId& id);
@@ -75,6 +80,7 @@ class NcclLink : public std::enable_shared_from_this<NcclLink> {
   void settle(const MetCall& call, Given given);
   void await_down();
   Given ask_state();
+  Given ask_state_again(const MetCall& call);
   void await_open();
   void fail(const std::string& text) noexcept;
   bool has_failed() const { return !line_->failure().empty(); }

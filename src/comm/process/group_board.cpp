@@ -32,6 +32,7 @@ void GroupBoard::wait_joined() {
 
 bool GroupBoard::put_text(int process, std::uint64_t round, std::string text) {
   const Lock lock(mutex_);
+  if (!failure_.empty()) return true;  // Whoever waits is told of that, however late it wakes.
   Place& place = places_[static_cast<std::size_t>(process)];
   if (round != round_ || place.text) return false;
   place.text = std::move(text);

@@ -24,7 +24,7 @@ class GroupBoard {
   void refuse(GroupRefusal kind, const std::string& reason);
   void wait_joined();  // Throws ConfigError when processes differ, else Error.
 
-  // Of exchange `round`, counted from 1. False: out of turn.
+  // Of exchange `round`, counted from 1, which after a failure never ends. False: out of turn.
   [[nodiscard]] bool put_text(int process, std::uint64_t round, std::string text);
   // `who` gives no more texts; when `passes_on`, it also brought those of the others.
   void set_left(int process, const std::string& who, bool passes_on);

@@ -2,9 +2,12 @@
 // sums in many chunks, and with no wait too few.
 
 #include <algorithm>
+#include <atomic>
+#include <latch>
 
 #include "contract/comm/communicator_job_checks.hpp"
 #include "fake_nccl/nccl_ranks_of_test.hpp"
+#include "support/unhurried.hpp"
 
 namespace strata::testing {
 namespace {
@@ -53,13 +56,38 @@ INSTANTIATE_TEST_SUITE_P(Communicators, NcclRanks,
 
 class NcclJobs : public ::testing::TestWithParam<std::tuple<int, JobCheck>> {};
 
-TEST_P(NcclJobs, KeepAPromise) {
-  const auto [world, check] = GetParam();
+// Runs a check once all ranks have joined. Returns why they have not: they meet for that too.
+std::string error_of_joining(int world, const JobCheck& check) {
   LateReports reports;
   NcclMachine machine(world, {.staging_bytes_per_rank = 1 << 16});
-  on_nccl(machine, make_local_ranks(world, options_of(check, reports)),
-          [&](RankLinks rank) { check.run(std::move(rank), reports); });
+  std::latch have_tried(world);
+  std::vector<std::string> errors(static_cast<std::size_t>(world));
+  std::vector<std::jthread> threads;
+  for (RankLinks& link : make_local_ranks(world, options_of(check, reports)))
+    threads.emplace_back([&, rank = std::move(link)]() mutable {
+      errors[static_cast<std::size_t>(rank.control->rank())] =
+          error_of([&] { machine.join(rank); });
+      have_tried.arrive_and_wait();
+      if (errors == std::vector<std::string>(errors.size(), "no error"))
+        expect_well([&] { check.run(std::move(rank), reports); });
+    });
+  threads.clear();
   expect_clean(machine);
+  const auto failed = std::ranges::find_if(errors, [](auto& each) { return each != "no error"; });
+  return failed == errors.end() ? "no error" : *failed;
+}
+
+TEST_P(NcclJobs, KeepAPromise) {
+  const auto [world, check] = GetParam();
+  JobCheck timed = check;
+  const std::string error = unhurried(
+      check.timeout_s,
+      [&](double seconds) {
+        timed.timeout_s = seconds;
+        return error_of_joining(world, timed);
+      },
+      [](const std::string& why) { return why.find(" did not come to ") != std::string::npos; });
+  EXPECT_EQ(error, "no error");
 }
 
 INSTANTIATE_TEST_SUITE_P(Communicators, NcclJobs,

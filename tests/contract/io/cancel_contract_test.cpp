@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <latch>
 #include <thread>
 
 #include "contract/io/engine_cases.hpp"
@@ -149,17 +150,35 @@ TEST_P(CancelContract, LetsAFileCloseWhoseRequestsWereGivenUp) {
   EXPECT_EQ(tally.num_told, 64u);
 }
 
+// Holds the thread that completes it.
+class HeldOutcome : public Outcome {
+ public:
+  void complete(const IoResult& result) noexcept override {
+    is_held_.count_down();
+    let_go_.wait();
+    Outcome::complete(result);
+  }
+  void wait_until_held() { is_held_.wait(); }
+  void let_go() { let_go_.count_down(); }
+
+ private:
+  std::latch is_held_{1}, let_go_{1};
+};
+
+// Its one thread is held by the first request.
 TEST(Cancel, GivesUpWhatASlowDiskHasNotBegun) {
-  // 16 pieces are in flight at a time; the first takes milliseconds.
-  const auto engine = make_sim_engine({.seed = 2, .latency_us_max = 20000, .chunk_bytes = 4 * KiB});
+  const auto engine = make_sim_engine({.seed = 2, .chunk_bytes = 4 * KiB});
   const FileId file = engine->open("/sim/tiles", OpenMode::read_write_create, Caching::direct);
   const auto data = Buffer::random(MiB, 1);
-  Outcome first, last;
-  const std::vector<IoRequest> requests = {
-      request(IoOp::write, file, 0, data.span().first(64 * KiB), &first),
-      request(IoOp::write, file, 64 * KiB, data.span(), &last)};
-  engine->submit(requests);
+  HeldOutcome first;
+  Outcome last;
+  const IoRequest begun = request(IoOp::write, file, 0, data.span().first(64 * KiB), &first);
+  engine->submit({&begun, 1});
+  first.wait_until_held();
+  const IoRequest waiting = request(IoOp::write, file, 64 * KiB, data.span(), &last);
+  engine->submit({&waiting, 1});
   EXPECT_EQ(engine->cancel(last), 1u);
+  first.let_go();
   EXPECT_EQ(last.wait().error_number, ECANCELED);
   EXPECT_TRUE(first.wait().ok());
   EXPECT_GE(engine->info(file).bytes, 64 * KiB);

@@ -8,6 +8,7 @@
 
 #include "strata/core/error.hpp"
 #include "strata/train/planned_run.hpp"
+#include "support/own_path.hpp"
 #include "unit/cli/config_texts.hpp"
 
 namespace strata {
@@ -443,9 +444,10 @@ TEST(Config, FileThatCannotBeReadIsNamed) {
 }
 
 TEST(Config, IsReadFromAFile) {
-  const std::filesystem::path file = testing::TempDir() + "strata_config_test.yaml";
+  const std::filesystem::path file = own_path("run.yaml");
   std::ofstream(file) << "max_steps: 9\n";
   EXPECT_EQ(read_config(file, {}).max_steps, 9);
+  std::filesystem::remove(file);
 }
 
 TEST(NearestName, FindsOneEditButNothingFarAway) {

@@ -72,6 +72,14 @@ TEST(GroupBoard, TellsTheFirstFailure) {
   EXPECT_THAT([&] { board.begin_round(); }, ThrowsMessage<Error>(std::string("first")));
 }
 
+TEST(GroupBoard, EndsNoRoundAfterAFailure) {
+  GroupBoard board(2);
+  EXPECT_TRUE(board.put_text(0, 1, "a"));
+  board.fail("why");
+  EXPECT_TRUE(board.put_text(1, 1, "b"));
+  EXPECT_THAT([&] { board.wait_texts(1); }, ThrowsMessage<Error>(std::string("why")));
+}
+
 TEST(GroupBoard, StillBringsTheTextsOfARoundThatEndedBeforeAFailure) {
   GroupBoard board(1);
   EXPECT_TRUE(board.put_text(0, 1, "a"));

@@ -39,7 +39,7 @@ inline ProcessGroupOptions group_options(int process, int num_processes) {
   ProcessGroupOptions options;
   options.launch.process = options.launch.local_process = process;
   options.launch.num_processes = options.launch.num_local_processes = num_processes;
-  options.join_s = options.silent_s = 60;
+  options.join_s = options.hello_s = options.silent_s = 60;
   options.heartbeat_s = 0.05;
   return options;
 }

@@ -3,9 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "contract/comm/communicator_job_checks.hpp"
 #include "fake_nccl/nccl_ranks_of_test.hpp"
 #include "src/comm/nccl/nccl_failure.hpp"
+#include "support/unhurried.hpp"
 
 namespace strata::testing {
 namespace {
@@ -28,6 +31,19 @@ void collectives(Communicator& data) {
   check.barrier();
 }
 
+// Stands still, however long threads are not let run, until all ranks hang; then it flies.
+class HangClock {
+ public:
+  void watch(const FakeNccl& nccl) { nccl_ = &nccl; }
+  std::int64_t now_ns() {
+    return nccl_ != nullptr && nccl_->is_hung() ? now_ns_ += 1'000'000'000 : now_ns_.load();
+  }
+
+ private:
+  const FakeNccl* nccl_ = nullptr;
+  std::atomic<std::int64_t> now_ns_ = 0;
+};
+
 struct JobRun {
   std::vector<std::string> errors;  // by rank; "no error"
   std::string failure;
@@ -38,12 +54,15 @@ struct JobRun {
 JobRun run_job(
     NcclTestOptions options, const CommOptions& comm = {},
     const std::function<bool(int rank)>& joins = [](int) { return true; }) {
+  HangClock clock;
   options.soon_s = 0.002;
+  options.clock = [&] { return clock.now_ns(); };
   std::optional<NcclMachine> machine;
   JobRun run{std::vector<std::string>(world), "", {}, {}, 0, 0};
   std::vector<RankLinks> ranks = make_local_ranks(world, comm);
   const std::string error = error_of([&] { machine.emplace(world, options); });
   if (!machine) return {{error}, error, {}, {}, 0, 0};
+  if (!options.nccl.tells_of_hang) clock.watch(machine->nccl());
   {
     std::vector<std::jthread> threads;
     for (RankLinks& rank : ranks)
@@ -80,23 +99,34 @@ TEST(NcclFaults, AreNoneInAJobThatEndsWell) {
   expect_clean(run);
 }
 
-// What a rank had come to may have ended well before; what fails at the end, when ranks leave, is
-// nobody's trouble.
+// Of a run in which a call failed: whether that ended any rank. What a rank had come to may have
+// ended well before; what fails at the end, when ranks leave, is nobody's trouble.
+bool ends_ranks(const JobRun& run) {
+  expect_clean(run);
+  if (run.failure.empty()) return false;
+  EXPECT_THAT(run.failure, AllOf(::testing::StartsWith("rank "), HasSubstr("nccl"),
+                                 HasSubstr("ncclSystemError (2)")));
+  for (const std::string& error : run.errors)
+    EXPECT_THAT(error, ::testing::AnyOf("no error", HasSubstr("ncclSystemError (2)")));
+  return run.errors != std::vector<std::string>(world, "no error");
+}
+
 TEST(NcclFaults, EndAllRanksWhicheverCallFails) {
   const std::uint64_t num_calls = run_job({}).num_calls;
+  // The first is of the process, before it has ranks.
+  EXPECT_THAT(run_job({.nccl = {.failing_call = 0}}).failure, HasSubstr("ncclSystemError (2)"));
   std::size_t ended = 0;
-  for (std::uint64_t call = 0; call < num_calls; call += call < 40 ? 1 : 5) {
-    const JobRun run = run_job({.nccl = {.failing_call = call}});
-    expect_clean(run);
-    if (run.failure.empty()) continue;
-    EXPECT_THAT(run.failure, AllOf(HasSubstr("nccl"), HasSubstr("ncclSystemError (2)")));
-    if (call == 0) continue;  // of the process, before it has ranks
-    EXPECT_THAT(run.failure, ::testing::StartsWith("rank "));
-    for (const std::string& error : run.errors)
-      EXPECT_THAT(error, ::testing::AnyOf("no error", HasSubstr("ncclSystemError (2)")));
-    ended += run.errors == std::vector<std::string>(world, "no error") ? 0u : 1u;
-  }
+  for (std::uint64_t call = 1; call < num_calls; call += call < 40 ? 1 : 5)
+    ended += ends_ranks(run_job({.nccl = {.failing_call = call}})) ? 1u : 0u;
   EXPECT_GT(ended, 20u);
+}
+
+// How many are asked before the end is the machine's affair, but for those of ranks that join.
+TEST(NcclFaults, EndAllRanksWhicheverQuestionFails) {
+  for (std::uint64_t question = 0; question < 60; ++question) {
+    const bool has_ended = ends_ranks(run_job({.nccl = {.failing_question = question}}));
+    EXPECT_TRUE(has_ended || question >= world) << question;
+  }
 }
 
 TEST(NcclFaults, EndAllRanksWhenNcclSaysThatItFailed) {
@@ -112,17 +142,21 @@ TEST(NcclFaults, EndAllRanksWhenNcclSaysThatItFailed) {
 }
 
 TEST(NcclFaults, EndAllRanksWhenACollectiveHangs) {
-  const JobRun run = run_job({.nccl = {.hanging_rank = 2, .hanging_group = 1}, .timeout_s = 0.05});
-  EXPECT_THAT(run.failure,
-              AllOf(HasSubstr("reduce_scatter of 21003 bf16 did not end within 0.05 s"),
-                    HasSubstr("another rank's device")));
+  const JobRun run = run_job({.nccl = {.hanging_rank = 2, .hanging_group = 1}});
+  EXPECT_THAT(run.failure, AllOf(HasSubstr("reduce_scatter of 21003 bf16 did not end within 60 s"),
+                                 HasSubstr("another rank's device")));
   EXPECT_THAT(run.errors, Each(HasSubstr(run.failure)));
   expect_clean(run);
 }
 
 TEST(NcclFaults, NameTheRankThatNeverJoins) {
-  const JobRun run = run_job({}, {.timeout_s = 0.05}, [](int rank) { return rank != 1; });
-  EXPECT_THAT(run.failure, HasSubstr("rank 1 did not come to all_gather of 1 i32"));
+  const JobRun run = unhurried(
+      0.05,
+      [](double seconds) {
+        return run_job({}, {.timeout_s = seconds}, [](int rank) { return rank != 1; });
+      },
+      [](const JobRun& late) { return late.failure.find(", rank") != std::string::npos; });
+  EXPECT_THAT(run.failure, ::testing::StartsWith("rank 1 did not come to all_gather of 1 i32"));
   for (const int rank : {0, 2})
     EXPECT_THAT(run.errors[static_cast<std::size_t>(rank)], HasSubstr(run.failure));
   expect_clean(run);

@@ -13,8 +13,6 @@
 namespace strata::testing {
 namespace {
 
-using namespace std::chrono_literals;
-
 // A stream with one work that ends when it is told to.
 class HeldStream {
  public:
@@ -33,10 +31,13 @@ class HeldStream {
   std::unique_ptr<Stream> stream_;
 };
 
+constexpr std::int64_t second_ns = 1'000'000'000;
+
 struct FlightsOfTest {
   FakeCuda cuda{{}};
   std::unique_ptr<Device> device = make_cuda_device(cuda, 1, {});
-  NcclFlights flights{*device};
+  std::int64_t now_ns = 0;
+  NcclFlights flights{*device, [this] { return now_ns; }};
 
   std::int64_t overdue_elements(double seconds) {
     const auto late = flights.overdue(seconds);
@@ -49,12 +50,14 @@ TEST(NcclFlights, CountTheTimeOfOneFromTheEndOfTheOneBefore) {
   HeldStream first(test.cuda, *test.device), second(test.cuda, *test.device);
   test.flights.note({Collective::all_gather, DType::f32, 10}, first.stream());
   test.flights.note({Collective::all_gather, DType::f32, 20}, second.stream());
-  std::this_thread::sleep_for(5ms);
-  EXPECT_EQ(test.overdue_elements(0.005), 10);
+  test.now_ns = 5 * second_ns;
+  EXPECT_EQ(test.overdue_elements(5.5), 0);
+  EXPECT_EQ(test.overdue_elements(5), 10);
   first.end();
-  EXPECT_EQ(test.overdue_elements(0.005), 0);
-  std::this_thread::sleep_for(5ms);
-  EXPECT_EQ(test.overdue_elements(0.005), 20);
+  EXPECT_EQ(test.overdue_elements(5), 0);
+  test.now_ns = 9 * second_ns;
+  EXPECT_EQ(test.overdue_elements(4.5), 0);
+  EXPECT_EQ(test.overdue_elements(4), 20);
   second.end();
   EXPECT_EQ(test.overdue_elements(0), 0);
   EXPECT_THAT(test.cuda.complaints(), ::testing::IsEmpty());

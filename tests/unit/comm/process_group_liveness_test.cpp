@@ -1,6 +1,7 @@
 // Processes that are killed, fall silent or go mad are told of on all the others.
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include "group_testing.hpp"
 #include "raw_socket.hpp"
 #include "src/comm/process/group_peer.hpp"
+#include "support/unhurried.hpp"
 
 namespace strata {
 namespace {
@@ -136,20 +138,40 @@ TEST(ProcessGroupLiveness, TellsAllWhichProcessWasKilled) {
   }
 }
 
+// Jobs whose processes must not be silent for long. None where one was before it had joined.
+struct ImpatientJobs {
+  explicit ImpatientJobs(double seconds) : silent_s(seconds) {}
+  static std::unique_ptr<ImpatientJobs> made(double silent_s) {
+    try {
+      return std::make_unique<ImpatientJobs>(silent_s);
+    } catch (const Error&) {
+      return nullptr;
+    }
+  }
+  const double silent_s;
+  const testing::ChangeOptions change = [this](ProcessGroupOptions& options) {
+    options.silent_s = silent_s;
+  };
+  std::array<JobWithChild, 2> jobs{JobWithChild(0, change), JobWithChild(1, change)};
+};
+
 TEST(ProcessGroupLiveness, TellsAllWhichProcessStandsStill) {
-  const auto short_silence = [](ProcessGroupOptions& options) { options.silent_s = 2; };
-  std::array<JobWithChild, 2> jobs{JobWithChild(0, short_silence), JobWithChild(1, short_silence)};
-  for (const JobWithChild& job : jobs) job.child.send(SIGSTOP);
+  const auto impatient =
+      unhurried(2, ImpatientJobs::made, [](const auto& made) { return made == nullptr; });
+  ASSERT_NE(impatient, nullptr);
+  for (const JobWithChild& job : impatient->jobs) job.child.send(SIGSTOP);
   for (int stopped : {0, 1}) {
-    const JobWithChild& job = jobs[static_cast<std::size_t>(stopped)];
+    const JobWithChild& job = impatient->jobs[static_cast<std::size_t>(stopped)];
     const GroupPeer peer{stopped, static_cast<std::uint32_t>(job.child.id()),
                          this_group_peer(0).host};
     for (const auto& note : job.notes)
-      EXPECT_EQ(note->wait(), describe(peer) + " is gone: it said nothing for 2 s");
+      EXPECT_EQ(note->wait(), describe(peer) + fmt::format(" is gone: it said nothing for {:g} s",
+                                                           impatient->silent_s));
   }
 }
 
-// Process 0, with a process 1 that is the test's.
+// Process 0, with a process 1 that is the test's and says all that it has to at once: there may be
+// little time.
 struct HubWithGhost {
   explicit HubWithGhost(double silent_s) {
     ProcessGroupOptions options = group_options(0, 2);
@@ -157,13 +179,15 @@ struct HubWithGhost {
     options.silent_s = silent_s;
     auto join = start_join(options);
     ghost.emplace(RawSocket::connected(port.port()));
-    ghost->say(ghost_hello(1, 2));
-    ghost->hear();
-    ghost->say({.kind = GroupMessageKind::agreement});
+    ghost->send(encode_group_message(ghost_hello(1, 2)) +
+                encode_group_message({.kind = GroupMessageKind::agreement}));
     JoinOutcome outcome = join.get();
     if (!outcome.group) throw Error(outcome.error);
     group = std::move(outcome.group);
-    ghost->hear();
+    for (const auto kind : {GroupMessageKind::known, GroupMessageKind::welcome}) {
+      const auto heard = ghost->hear();
+      EXPECT_TRUE(heard && heard->kind == kind);
+    }
   }
   PortBox port;
   std::optional<RawSocket> ghost;
@@ -213,20 +237,22 @@ TEST(ProcessGroupLiveness, TakesAProcessThatSaysTooMuchForGone) {
   EXPECT_THAT(exchange_error(*job.group), HasSubstr("2097152 bytes where 1048576 are allowed"));
 }
 
-// Process 1, with a process 0 that is the test's.
+// Process 1, with a process 0 that is the test's and says all that it has to at once.
 struct SpokeWithGhost {
   explicit SpokeWithGhost(double silent_s) {
     ProcessGroupOptions options = options_at(listener.port(), 1, 3);
     options.silent_s = silent_s;
     auto join = start_join(options);
     ghost.emplace(listener.accepted());
-    ghost->hear();
-    ghost->say({.kind = GroupMessageKind::known, .body = "66 ghost"});
-    ghost->hear();
-    ghost->say({.kind = GroupMessageKind::welcome});
+    ghost->send(encode_group_message({.kind = GroupMessageKind::known, .body = "66 ghost"}) +
+                encode_group_message({.kind = GroupMessageKind::welcome}));
     JoinOutcome outcome = join.get();
     if (!outcome.group) throw Error(outcome.error);
     group = std::move(outcome.group);
+    for (const auto kind : {GroupMessageKind::hello, GroupMessageKind::agreement}) {
+      const auto heard = ghost->hear();
+      EXPECT_TRUE(heard && heard->kind == kind);
+    }
   }
   RawSocket listener = RawSocket::listening();
   std::optional<RawSocket> ghost;

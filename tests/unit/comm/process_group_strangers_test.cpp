@@ -7,6 +7,7 @@
 
 #include "group_testing.hpp"
 #include "raw_socket.hpp"
+#include "support/unhurried.hpp"
 
 namespace strata {
 namespace {
@@ -24,10 +25,10 @@ using testing::try_join;
 // Process 0 of a job of three, whose other processes come when they are told to.
 class ProcessGroupStrangers : public ::testing::Test {
  protected:
-  ProcessGroupStrangers() {
+  explicit ProcessGroupStrangers(double hello_s = 60) {
     ProcessGroupOptions options = group_options(0, num_processes);
     options.share_port = port_.sharer(0);
-    options.hello_s = 0.2;
+    options.hello_s = hello_s;
     hub_ = start_join(options);
   }
 
@@ -63,7 +64,13 @@ class ProcessGroupStrangers : public ::testing::Test {
   std::future<JoinOutcome> hub_;
 };
 
-TEST_F(ProcessGroupStrangers, WhoSayWhatNobodyUnderstandsAreDropped) {
+// Process 0 waits for no more than a moment for what a stranger has to say.
+class ProcessGroupHalting : public ProcessGroupStrangers {
+ protected:
+  ProcessGroupHalting() : ProcessGroupStrangers(0.2) {}
+};
+
+TEST_F(ProcessGroupHalting, StrangersWhoSayWhatNobodyUnderstandsAreDropped) {
   std::mt19937 random(3);
   for (std::size_t bytes : {1u, 3u, 31u, 100u, 100000u}) {
     RawSocket noisy = stranger();
@@ -89,7 +96,7 @@ TEST_F(ProcessGroupStrangers, WhoAnnounceMuchAreDropped) {
   expect_that_all_meet();
 }
 
-TEST_F(ProcessGroupStrangers, WhoSayNothingAreDropped) {
+TEST_F(ProcessGroupHalting, StrangersWhoSayNothingAreDropped) {
   RawSocket silent = stranger(), halting = stranger();
   halting.send(encode_group_message(hello(1)).substr(0, 20));
   EXPECT_TRUE(silent.is_closed());
@@ -180,15 +187,21 @@ TEST_F(ProcessGroupStrangers, WhoAgreeTwiceAreDropped) {
 }
 
 TEST(ProcessGroupStranger, IsToldOfWhenAProcessDidNotCome) {
-  RawSocket stranger;
-  ProcessGroupOptions options = group_options(0, 2);
-  options.share_port = [&](std::uint16_t port) {  // Before the time to join begins.
-    EXPECT_TRUE(stranger.connects(port));
-    stranger.send("GET / HTTP/1.1\r\n");
-    return port;
+  const auto error_of_joining = [](double join_s) {
+    RawSocket stranger;
+    ProcessGroupOptions options = group_options(0, 2);
+    options.share_port = [&](std::uint16_t port) {  // Before the time to join begins.
+      EXPECT_TRUE(stranger.connects(port));
+      stranger.send("GET / HTTP/1.1\r\n");
+      return port;
+    };
+    options.join_s = join_s;
+    return try_join(options).error;
   };
-  options.join_s = 0.3;
-  EXPECT_THAT(try_join(options).error,
+  const auto was_not_seen = [](const std::string& error) {
+    return error.find("dropped") == std::string::npos;
+  };
+  EXPECT_THAT(unhurried(0.3, error_of_joining, was_not_seen),
               AllOf(HasSubstr("process 1 did not come"), HasSubstr("1 connection was dropped"),
                     HasSubstr("does not speak the group's protocol")));
 }

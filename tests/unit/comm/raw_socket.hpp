@@ -60,7 +60,8 @@ class RawSocket {
     return ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   RawSocket accepted() const {
-    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+    const auto fd =
+        again_after_stops([&] { return ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC); });
     return RawSocket(static_cast<int>(check(fd, "accept", "loopback")));
   }
   std::uint16_t port() const {
@@ -71,7 +72,7 @@ class RawSocket {
   }
 
   void send(const std::string& bytes) const {
-    ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    again_after_stops([&] { return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL); });
   }
   void say(const GroupMessage& message) const { send(encode_group_message(message)); }
 
@@ -100,6 +101,15 @@ class RawSocket {
  private:
   explicit RawSocket(int fd) : fd_(fd) {}
 
+  // Calls with a time limit end with EINTR when the process was stopped and goes on.
+  template <typename Call>
+  static ssize_t again_after_stops(const Call& call) {
+    ssize_t result = call();
+    for (; result < 0 && errno == EINTR; result = call()) {
+    }
+    return result;
+  }
+
   static sockaddr_in loopback(std::uint16_t port) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
@@ -111,7 +121,7 @@ class RawSocket {
     if (fd_ < 0) return false;
     std::array<char, 4096> part = {};
     errno = 0;
-    const ssize_t got = ::recv(fd_, part.data(), part.size(), 0);
+    const ssize_t got = again_after_stops([&] { return ::recv(fd_, part.data(), part.size(), 0); });
     if (got > 0) received_.append(part.data(), static_cast<std::size_t>(got));
     return got > 0;
   }

@@ -9,6 +9,7 @@
 
 #include "strata/core/error.hpp"
 #include "support/file_size_limit.hpp"
+#include "support/own_path.hpp"
 
 namespace strata {
 namespace {
@@ -27,9 +28,7 @@ class PlainFileTest : public testing::Test {
   fs::path path(const std::string& name) const { return folder_ / name; }
 
  private:
-  const fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      (std::string("plain_file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  const fs::path folder_ = own_path("plain_file");
 };
 
 template <typename Action>

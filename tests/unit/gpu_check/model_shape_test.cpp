@@ -5,6 +5,7 @@
 
 #include "gpu_check/export_folder.hpp"
 #include "gpu_check/placement.hpp"
+#include "support/own_path.hpp"
 
 namespace strata {
 namespace {
@@ -103,7 +104,7 @@ TEST(ExportFolder, ReadsMeminfo) {
 }
 
 TEST(ExportFolder, IsOnTheDiskWhereThereIsNoMemory) {
-  const std::filesystem::path disk = std::filesystem::path(testing::TempDir()) / "export_folder";
+  const std::filesystem::path disk = own_path("disk");
   EXPECT_EQ(export_folder(tiny_shape(), "", disk), disk / "exports");
   EXPECT_EQ(export_folder(tiny_shape(), "/no/such/folder", disk), disk / "exports");
   std::filesystem::remove_all(disk);

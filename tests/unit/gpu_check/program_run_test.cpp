@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "support/polling.hpp"
+#include "support/unhurried.hpp"
 
 namespace strata {
 namespace {
@@ -45,8 +46,13 @@ TEST(ProgramRun, TakesBothOutputsTheExitCodeAndTheEnvironment) {
 
 TEST(ProgramRun, EndsWhatRunsPastItsTimeTogetherWithWhatItStarted) {
   const auto child = file("child");
-  const ProgramEnd end =
-      shell("echo begun; sleep 300 & echo $! > " + child.string() + "; wait", 0.3);
+  const ProgramEnd end = unhurried(
+      0.3,
+      [&](double seconds) {
+        std::filesystem::remove(child);
+        return shell("sleep 300 & echo $! > " + child.string() + "; echo begun; wait", seconds);
+      },
+      [](const ProgramEnd& late) { return late.output_tail.empty(); });
   EXPECT_EQ(end.how, How::timed_out);
   EXPECT_THAT(complaint(end), EndsWith(" s: begun"));
   std::ifstream ids(child);

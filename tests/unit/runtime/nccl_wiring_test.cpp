@@ -84,7 +84,7 @@ class NcclToys {
   FakeNccl nccl_;
   std::vector<std::unique_ptr<CudaToy>> toys_;
   std::vector<Slab> staging_;
-  std::unique_ptr<NcclJob> job_ = make_nccl_job(&nccl_);
+  std::unique_ptr<NcclJob> job_ = make_nccl_job(&nccl_, {.inside_s = 60});
 };
 
 class NcclWiring : public ::testing::TestWithParam<ExecutionMode> {

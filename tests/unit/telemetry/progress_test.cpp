@@ -10,6 +10,7 @@
 
 #include "strata/core/error.hpp"
 #include "support/file_size_limit.hpp"
+#include "support/own_path.hpp"
 
 namespace strata {
 namespace {
@@ -37,8 +38,7 @@ StepReport report(std::int64_t step) {
 class ProgressTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / ("strata_progress_" + std::string(test->name()));
+    folder_ = own_path("progress");
     fs::remove_all(folder_);
     terminal_ = std::tmpfile();
     ASSERT_NE(terminal_, nullptr);

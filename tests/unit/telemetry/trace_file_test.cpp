@@ -17,6 +17,7 @@
 #include "strata/core/error.hpp"
 #include "strata/telemetry/trace.hpp"
 #include "support/file_size_limit.hpp"
+#include "support/own_path.hpp"
 
 namespace strata {
 namespace {
@@ -27,8 +28,7 @@ using nlohmann::json;
 class TraceFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    path_ = fs::path(testing::TempDir()) / ("strata_trace_" + std::string(test->name()) + ".json");
+    path_ = own_path("trace.json");
     fs::remove(path_);
   }
   void TearDown() override { fs::remove(path_); }

@@ -9,6 +9,7 @@
 #include "strata/core/philox.hpp"
 #include "strata/telemetry/resource_use.hpp"
 #include "strata/telemetry/trace.hpp"
+#include "support/own_path.hpp"
 #include "support/policies.hpp"
 #include "support/toy_program.hpp"
 #include "support/trace_reader.hpp"
@@ -64,10 +65,7 @@ double whole_length(const std::vector<OpTime>& times) {
 
 class TraceStepTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = fs::path(::testing::TempDir()) / ("strata_step_" + std::string(test->name()) + ".json");
-  }
+  void SetUp() override { path_ = own_path("step.json"); }
   void TearDown() override { fs::remove(path_); }
 
   testing::TraceContent trace_of(const Planned& run, const std::vector<OpTime>& times,
