@@ -39,7 +39,7 @@ struct AttentionArgs {
   TensorView q_tqd, k_tgd, v_tgd;  // after RoPE
   TensorView document_start_t;     // i32: index of the first token of each token's document; causal
                                    // within the document
-  float scale = 1;                 // of the scores: 1/sqrt(head_dim), times what yarn sharpens them by
+  float scale = 1;                 // of scores: 1/sqrt(head_dim), times what yarn sharpens by
   TensorView out_tqd;              // forward: written; backward: read
   TensorView
       lse_qt;  // f32, log-sum-exp of each row's scaled scores; forward writes, backward reads
