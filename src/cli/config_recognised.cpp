@@ -122,7 +122,7 @@ std::vector<RecognisedKey> run_keys() {
 }
 
 std::vector<RecognisedKey> data_keys() {
-  const std::string prepared = "text is turned into token shards beforehand; see `strata prepare`";
+  const std::string prepared = "text is turned into token shards beforehand; see scripts/prepare.py";
   return {
       {"stage", {"sft", "pt"}, "only the cross-entropy of tokens is trained; use sft or pt"},
       {"finetuning_type", {"full"}, "every weight is trained; set finetuning_type: full"},

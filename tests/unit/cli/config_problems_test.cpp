@@ -70,8 +70,8 @@ eval_steps: 100
 
 constexpr const char* answer = R"(8 settings cannot be taken:
   'freeze_vision_tower: true' in sft.yaml:10 is not supported: every weight is trained; remove it
-  'template: qwen' in sft.yaml:13 is not supported: text is turned into token shards beforehand; see `strata prepare`
-  'max_samples: 5000' in sft.yaml:15 is not supported: text is turned into token shards beforehand; see `strata prepare`
+  'template: qwen' in sft.yaml:13 is not supported: text is turned into token shards beforehand; see scripts/prepare.py
+  'max_samples: 5000' in sft.yaml:15 is not supported: text is turned into token shards beforehand; see scripts/prepare.py
   'plot_loss: true' in sft.yaml:24 is not supported: draw metrics.jsonl with the tool of your choice; remove it
   'overwrite_output_dir: true' in sft.yaml:25 is not supported: an export that is there )"
                                R"(is never overwritten; remove it or name another export_dir
