@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/checkpoint_diff.hpp"
 #include "cli/byte_progress.hpp"
@@ -71,35 +72,53 @@ std::string durable_line(const FileSystem& files, const std::string& output_dir)
   }
 }
 
+// A checkpoint as `list` finds it: what it tells of itself, or what is wrong with it.
+struct ListedCheckpoint {
+  std::string path;
+  std::optional<CheckpointInfo> info;
+  std::string damage;
+};
+
+ListedCheckpoint look_at(IoEngine& engine, const CheckpointEntry& entry) {
+  try {
+    return {entry.path, CheckpointReader::open(engine, entry.path)->info(), ""};
+  } catch (const Error& error) {
+    return {entry.path, std::nullopt, error.what()};
+  }
+}
+
+std::optional<std::int64_t> best_step_of(const std::vector<ListedCheckpoint>& checkpoints) {
+  HeldOutLosses losses;
+  for (const auto& [path, info, damage] : checkpoints)
+    if (info && info->note.held_out) losses[info->note.step] = *info->note.held_out;
+  return best_step(losses);
+}
+
 std::string loss_of(const RunNote& note, bool is_best) {
   if (!note.held_out) return "";
   return fmt::format("held-out loss {:.4f}{}, ", note.held_out->loss, is_best ? " (best)" : "");
 }
 
-// What `list` says of one; what cannot be read is said in its place.
-std::string line_of(IoEngine& engine, const CheckpointEntry& entry,
-                    std::optional<std::int64_t> best) {
-  try {
-    const auto reader = CheckpointReader::open(engine, entry.path);
-    const CheckpointInfo& info = reader->info();
-    return fmt::format("{:<40} step {}, {} updates, {}{} in {} vectors, by Strata {}", entry.path,
-                       info.note.step, info.note.updates_applied,
-                       loss_of(info.note, entry.step == best), format_bytes(info.bytes),
-                       info.vectors.size(), info.strata_version);
-  } catch (const Error& error) {
-    return fmt::format("{:<40} DAMAGED: {}", entry.path, error.what());
-  }
+std::string line_of(const ListedCheckpoint& checkpoint, std::optional<std::int64_t> best) {
+  const auto& [path, info, damage] = checkpoint;
+  if (!info) return fmt::format("{:<40} DAMAGED: {}", path, damage);
+  return fmt::format("{:<40} step {}, {} updates, {}{} in {} vectors, by Strata {}", path,
+                     info->note.step, info->note.updates_applied,
+                     loss_of(info->note, info->note.step == best), format_bytes(info->bytes),
+                     info->vectors.size(), info->strata_version);
 }
 
 int list(const CheckpointCommand& command) {
   const auto engine = make_reading_engine();
   if (!engine->file_system().is_directory(command.path))
     throw ConfigError(fmt::format("{} is no folder: give the output_dir of a run", command.path));
-  const auto entries = list_checkpoints(engine->file_system(), command.path);
+  std::vector<ListedCheckpoint> checkpoints;
+  for (const CheckpointEntry& entry : list_checkpoints(engine->file_system(), command.path))
+    checkpoints.push_back(look_at(*engine, entry));
   const std::string durable = durable_line(engine->file_system(), command.path);
-  if (entries.empty() && durable.empty()) fmt::print("no checkpoints in {}\n", command.path);
-  const auto best = best_step(held_out_losses(*engine, command.path));
-  for (const CheckpointEntry& entry : entries) fmt::print("{}\n", line_of(*engine, entry, best));
+  if (checkpoints.empty() && durable.empty()) fmt::print("no checkpoints in {}\n", command.path);
+  const auto best = best_step_of(checkpoints);
+  for (const ListedCheckpoint& each : checkpoints) fmt::print("{}\n", line_of(each, best));
   fmt::print("{}", durable);
   return 0;
 }
