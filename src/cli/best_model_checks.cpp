@@ -34,8 +34,7 @@ void check_same_strategy(const RunConfig& config) {
   if (as_saved == as_evaluated) return;
   throw ConfigError(
       "load_best_model_at_end needs save_strategy and eval_strategy to be alike: set both to "
-      "steps, "
-      "or both to epoch");
+      "steps, or both to epoch");
 }
 
 bool is_share(double steps) { return steps < 1; }
@@ -56,8 +55,7 @@ void check_steps(const RunConfig& config) {
   if (is_share(save) != is_share(eval))
     throw ConfigError(
         fmt::format("load_best_model_at_end needs save_steps ({}) and eval_steps ({}) to be both "
-                    "steps, or both "
-                    "shares of all steps: else one may be no multiple of the other",
+                    "steps, or both shares of all steps: else one may be no multiple of the other",
                     save, eval));
   if (is_multiple(save, eval)) return;
   throw ConfigError(

@@ -253,23 +253,27 @@ class RankOfRun {
   void export_quietly(Session& session, TrainOutcome& outcome) const {
     if (exports_best(outcome)) {
       BestExport best(config_, session, outcome);
-      if (best.is_of_checkpoint() && best.write(export_target(config_))) return;
-      outcome.failure = best.failure();
+      if (write_best(best, export_target(config_), outcome)) return;
     }
     session.export_to(export_target(config_));
   }
-  // Whether they are exported. What goes wrong ends the run as a failure with the last weights.
+  // Whether a checkpoint's are exported. What goes wrong ends the run as a failure with the last
+  // weights.
+  static bool write_best(BestExport& best, const std::filesystem::path& target,
+                         TrainOutcome& outcome, const ByteWatch& watch = {}) {
+    const bool is_written = best.is_of_checkpoint() && best.write(target, watch);
+    outcome.failure = best.failure();
+    return is_written;
+  }
   bool export_best(Session& session, const std::filesystem::path& target,
                    TrainOutcome& outcome) const {
     BestExport best(config_, session, outcome);
     if (!best.text().empty()) fmt::print("best     {}\n", best.text());
     std::fflush(stdout);
     ByteProgress exporting("exporting", "weights");
-    const bool is_written = best.is_of_checkpoint() && best.write(target, exporting.watch());
-    outcome.failure = best.failure();
-    if (is_written)
-      fmt::print("exported {}: {}, the best checkpoint's\n", target.string(), exporting.finish());
-    return is_written;
+    if (!write_best(best, target, outcome, exporting.watch())) return false;
+    fmt::print("exported {}: {}, the best checkpoint's\n", target.string(), exporting.finish());
+    return true;
   }
   void export_weights(Session& session, TrainOutcome& outcome) const {
     const auto target = free_export_target(config_);

@@ -18,18 +18,23 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(1, whole));
 }
 
+// Of the steps after the warm-up.
+double progress_of(const LearningRateSchedule& s, std::int64_t step) {
+  return ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
+}
+
 double linear_factor(const LearningRateSchedule& s, std::int64_t step) {
   return std::max(0.0, ratio(s.total_steps - step, s.total_steps - s.warmup_steps));
 }
 
 double cosine_factor(const LearningRateSchedule& s, std::int64_t step) {
-  const double progress = ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
-  const double wave = 0.5 * (1 + std::cos(std::numbers::pi * s.num_cycles * 2 * progress));
+  const double wave =
+      0.5 * (1 + std::cos(std::numbers::pi * s.num_cycles * 2 * progress_of(s, step)));
   return std::max(0.0, wave * (1 - s.min_ratio) + s.min_ratio);
 }
 
 double restarting_cosine_factor(const LearningRateSchedule& s, std::int64_t step) {
-  const double progress = ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
+  const double progress = progress_of(s, step);
   if (progress >= 1) return 0;
   const double of_wave = std::fmod(s.num_cycles * progress, 1);
   return std::max(0.0, 0.5 * (1 + std::cos(std::numbers::pi * of_wave)));
@@ -48,7 +53,7 @@ double stable_decay_factor(const LearningRateSchedule& s, std::int64_t step) {
 double polynomial_factor(const LearningRateSchedule& s, std::int64_t step) {
   const double end = s.peak > 0 ? s.end / s.peak : 0;
   if (step > s.total_steps || s.total_steps <= s.warmup_steps) return end;
-  const double left = 1 - ratio(step - s.warmup_steps, s.total_steps - s.warmup_steps);
+  const double left = 1 - progress_of(s, step);
   return (1 - end) * std::pow(left, s.power) + end;
 }
 
