@@ -15,7 +15,7 @@ from input_files import (
     parquet_rows,
     too_large,
 )
-from record_formats import KINDS, kind_of, missing_fields
+from record_formats import KINDS, Document, kind_of, missing_fields
 
 RECORD_BYTES_MAX = 16 << 20
 
@@ -41,7 +41,7 @@ class TextDocuments:
         try:
             if data is None:
                 raise too_large(where, self._bytes_max)
-            yield KINDS["text"].document({"text": decoded(self._path, number, data)}, where)
+            yield Document(decoded(self._path, number, data), where=where)
         except SourceError as error:
             self._bad_records.refuse(error)
 

@@ -12,11 +12,12 @@ BLANK = b" \t\r\f\v"
 BOM = codecs.BOM_UTF8
 HEAD_BYTES = 1 << 16
 CHUNK = 1 << 20
+MEGATRON_MAGIC = b"MMIDIDX\0\0"
 MAGICS = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"PAR1": "parquet",
-    b"MMIDIDX\0\0": "megatron",
+    MEGATRON_MAGIC: "megatron",
 }
 SPACE = re.compile(r"[ \t\r\n]*")
 

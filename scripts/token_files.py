@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from input_files import SourceError
+from input_files import MEGATRON_MAGIC, SourceError
 from token_shard import TokenDocument
 
 CHUNK_TOKENS = 1 << 20
 LLM_C_MAGICS = {20240520: 2, 20240801: 4}  # and the bytes of a token
 LLM_C_HEADER_BYTES = 1024
-MEGATRON_MAGIC = b"MMIDIDX\0\0"
 MEGATRON_HEADER = struct.Struct("<9sQBQQ")
 MEGATRON_DTYPES = {1: "<u1", 2: "<i1", 3: "<i2", 4: "<i4", 5: "<i8", 8: "<u2"}
 
@@ -111,6 +110,7 @@ class MegatronFile:
 
     def __init__(self, path, tokenizer, bytes_max):
         self._bin, self._idx = megatron_pair(path)
+        self._bin_bytes = self._bin.stat().st_size
         self._vocab_size, self._bytes_max = tokenizer.vocab_size, bytes_max
         self._read_index()
 
@@ -149,7 +149,7 @@ class MegatronFile:
     def _sequence(self, file, index):
         length, start = int(self._lengths[index]), int(self._starts[index])
         num_bytes = length * self._dtype.itemsize
-        if length < 0 or start < 0 or start + num_bytes > self._bin.stat().st_size:
+        if length < 0 or start < 0 or start + num_bytes > self._bin_bytes:
             raise self._bad_index(f"sequence {index} lies outside {self._bin}")
         if num_bytes > self._bytes_max:
             raise SourceError(
@@ -177,9 +177,8 @@ class MegatronFile:
 
     def documents(self, reading):
         num_documents = len(self._bounds) - 1
-        size = self._bin.stat().st_size
         document = 0
-        reading.follow(lambda: size * document / num_documents)
+        reading.follow(lambda: self._bin_bytes * document / num_documents)
         if int(self._bounds[0]) != 0 or int(self._bounds[-1]) != len(self._lengths):
             raise self._bad_index("leaves out sequences at its begin or end")
         with open(self._bin, "rb") as file:
