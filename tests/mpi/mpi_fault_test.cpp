@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fault/cli/process.hpp"
+#include "mpi/left_alone.hpp"
 
 namespace strata {
 namespace {
@@ -40,10 +41,6 @@ class MpiProcesses : public ::testing::Test {
  private:
   fs::path folder_;
 };
-
-// mpirun leaves those alone that a failure has left, and takes no notice of how they end.
-const std::map<std::string, std::string> left_alone{
-    {"OMPI_MCA_orte_enable_recovery", "1"}, {"OMPI_MCA_orte_abort_on_non_zero_status", "0"}};
 
 class MpiFaults : public MpiProcesses {
  protected:

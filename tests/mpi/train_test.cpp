@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "fault/cli/cli_fixture.hpp"
+#include "mpi/left_alone.hpp"
 
 namespace strata {
 namespace {
@@ -60,11 +61,8 @@ TEST_F(ProcessesOfARun, TrainToTheBitsOfThreads) {
 }
 
 TEST_F(ProcessesOfARun, EndWithTheReasonWhenOneIsKilled) {
-  // mpirun lets the other end by itself, however long it takes on a busy machine.
   Process job(path(""), launched(2, into("out", {"max_steps=1000000", "save_strategy=no"})),
-              {.limits = {},
-               .environment = {{"OMPI_MCA_orte_enable_recovery", "1"},
-                               {"OMPI_MCA_orte_abort_on_non_zero_status", "0"}}});
+              {.limits = {}, .environment = left_alone});
   ASSERT_TRUE(job.wait_for_output("step 2/")) << job.err();
   const std::vector<pid_t> ranks = trainers();
   ASSERT_EQ(ranks.size(), 2u);

@@ -10,7 +10,6 @@
 #include <mutex>
 
 #include "sim/resumed_run.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "strata/train/best_export.hpp"
 #include "support/one_fault_engine.hpp"
 #include "support/sanitizers.hpp"
@@ -35,18 +34,9 @@ using Lasting = testing::OneFault::Lasting;
 
 constexpr std::int64_t last_step = 6;
 
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made = [] {
-    HfConfig model = random_model_preset("tiny");
-    model.num_hidden_layers = 1;
-    return testing::make_training_files(model, 60);
-  }();
-  return made;
-}
-
 // A rate that grows until steps overshoot: the held-out loss falls and rises.
 RunConfig overshooting_run() {
-  RunConfig config = testing::tiny_config(files());
+  RunConfig config = testing::tiny_config(testing::one_layer_files());
   config.max_steps = last_step;
   config.gradient_accumulation_steps = 1;
   config.lr_scheduler_type = ScheduleKind::constant_with_warmup;
@@ -181,7 +171,7 @@ TEST_F(BestOfRun, BeginsAnewWithOtherHeldOutData) {
   config.max_steps = best(1);
   bench.train(config, 1);
   config.max_steps = best(1) + 1;
-  config.eval_dataset = {files().train_shard};
+  config.eval_dataset = {testing::one_layer_files().train_shard};
   config.resume_from_checkpoint = "true";
   bench.go_on(config, 1);
   EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(1) + 1));
@@ -230,17 +220,11 @@ TEST_F(BestOfRun, OutlivesADiskThatFailsOnce) {
 
 // And what goes on from there ends as a run does that nothing happened to.
 TEST_F(BestOfRun, OutlivesAPowerCutAtAnyChange) {
-  const auto prepare = [](ResumeBench& bench, const RunConfig& config) {
-    FileSystem& disk = bench.disk().file_system();
-    disk.make_directory("/nvme");
-    disk.make_directory(config.output_dir.string());
-    disk.sync_directory(config.output_dir.parent_path().string());
-  };
   std::uint64_t all = 0;
   {
     ResumeBench bench;
     const RunConfig config = overshooting_run();
-    prepare(bench, config);
+    bench.make_lasting_folders(config);
     const std::uint64_t before = bench.disk().changes();
     bench.train(config, 1);
     all = bench.disk().changes() - before;
@@ -250,7 +234,7 @@ TEST_F(BestOfRun, OutlivesAPowerCutAtAnyChange) {
     SCOPED_TRACE("change " + std::to_string(at));
     ResumeBench bench({.seed = at});
     RunConfig config = overshooting_run();
-    prepare(bench, config);
+    bench.make_lasting_folders(config);
     bench.disk().power_fails_at(bench.disk().changes() + at);
     const RunTrail cut = bench.train(config, 1);
     bench.disk().cut_power();

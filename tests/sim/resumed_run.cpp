@@ -57,6 +57,13 @@ void ResumeBench::prepare(RunConfig& config, int world) {
   make_directory(files, config.output_dir.string());
 }
 
+void ResumeBench::make_lasting_folders(const RunConfig& config) {
+  FileSystem& files = disk().file_system();
+  files.make_directory("/nvme");
+  files.make_directory(config.output_dir.string());
+  files.sync_directory(config.output_dir.parent_path().string());
+}
+
 RunTrail ResumeBench::train(RunConfig config, int world, const std::string& checkpoint,
                             const ChangeRank& change) {
   prepare(config, world);

@@ -66,6 +66,8 @@ class ResumeBench {
                  const ChangeRank& change = {});
   // The same from whatever config.resume_from_checkpoint finds there, as `strata train` does.
   RunTrail go_on(RunConfig config, int world, const ChangeRank& change = {});
+  // Those of the run, on the disk, which a power cut does not take back.
+  void make_lasting_folders(const RunConfig& config);
   IoEngine& engine() { return *engine_; }
   SimEngine& disk() { return *disk_; }
 

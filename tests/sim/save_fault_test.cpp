@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "sim/resumed_run.hpp"
-#include "strata/checkpoint/random_model.hpp"
 #include "support/one_fault_engine.hpp"
 #include "support/sanitizers.hpp"
 
@@ -36,19 +35,10 @@ std::uint64_t every(int plain, int fewer) {
   return static_cast<std::uint64_t>(rounds(plain, fewer));
 }
 
-const testing::TrainingFiles& files() {
-  static const testing::TrainingFiles made = [] {
-    HfConfig model = random_model_preset("tiny");
-    model.num_hidden_layers = 1;
-    return testing::make_training_files(model, 60);
-  }();
-  return made;
-}
-
 // Saves twice, and the second takes the place of the first. All state is in memory: nothing but
 // checkpoints is on the disk that fails.
 RunConfig run_that_saves() {
-  RunConfig config = testing::tiny_config(files());
+  RunConfig config = testing::tiny_config(testing::one_layer_files());
   config.max_steps = last_step;
   config.gradient_accumulation_steps = 1;
   config.evaluate = false;
@@ -194,7 +184,7 @@ class SavePowerCut : public SaveFault {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", change " + std::to_string(after));
     ResumeBench bench({.seed = seed});
     RunConfig config = run_that_saves();
-    prepare(bench, config);
+    bench.make_lasting_folders(config);
     bench.disk().power_fails_at(bench.disk().changes() + after);
     const RunTrail trail = bench.train(config, world);
     EXPECT_EQ(difference_after(0, expected(world), trail), "");
@@ -212,18 +202,11 @@ class SavePowerCut : public SaveFault {
     ResumeBench bench;
     RunConfig config = run_that_saves();
     config.max_steps = max_steps;
-    prepare(bench, config);
+    bench.make_lasting_folders(config);
     const std::uint64_t before = bench.disk().changes();
     bench.train(config, world);
     fs::remove_all(config.output_dir);
     return bench.disk().changes() - before;
-  }
-
- private:
-  static void prepare(ResumeBench& bench, const RunConfig& config) {
-    bench.disk().file_system().make_directory("/nvme");
-    bench.disk().file_system().make_directory(config.output_dir.string());
-    bench.disk().file_system().sync_directory(config.output_dir.parent_path().string());
   }
 };
 

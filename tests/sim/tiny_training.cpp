@@ -1,7 +1,6 @@
 #include "sim/tiny_training.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <limits>
@@ -14,6 +13,7 @@
 #include "strata/core/error.hpp"
 #include "strata/core/philox.hpp"
 #include "strata/data/token_shard.hpp"
+#include "support/own_path.hpp"
 #include "support/policies.hpp"
 #include "support/weights_file.hpp"
 
@@ -53,9 +53,7 @@ double number(const nlohmann::json& line, const std::string& key) {
 
 fs::path fresh_folder(const std::string& name) {
   static int count = 0;
-  const fs::path folder =
-      fs::path(::testing::TempDir()) /
-      ("strata-" + name + "-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+  const fs::path folder = own_path(name + "-" + std::to_string(count++));
   fs::remove_all(folder);
   fs::create_directories(folder);
   return folder;
@@ -81,6 +79,15 @@ const TrainingFiles& tiny_files(int documents) {
   const auto [at, is_new] = made.try_emplace(documents);
   if (is_new) at->second = make_training_files(random_model_preset("tiny"), documents);
   return at->second;
+}
+
+const TrainingFiles& one_layer_files() {
+  static const TrainingFiles made = [] {
+    HfConfig model = random_model_preset("tiny");
+    model.num_hidden_layers = 1;
+    return make_training_files(model, 60);
+  }();
+  return made;
 }
 
 TrainingFiles poisoned_files(int documents) {

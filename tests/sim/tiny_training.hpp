@@ -27,6 +27,8 @@ TrainingFiles make_training_files(const HfConfig& model, int documents = 200,
                                   DType dtype = DType::f32);
 // Of the preset "tiny", made once a process: for tests that change none of them.
 const TrainingFiles& tiny_files(int documents = 200);
+// Of one layer of it, likewise: for tests of very many runs.
+const TrainingFiles& one_layer_files();
 // So many documents to train on that are alike, and a last one with a byte whose embedding is
 // infinite.
 TrainingFiles poisoned_files(int documents);

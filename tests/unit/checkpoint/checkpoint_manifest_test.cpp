@@ -28,8 +28,9 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 // What is said of a manifest in which one thing is changed and the checksum made right.
-std::string refusal(const std::string& from, const std::string& to) {
-  const std::string text = resealed_json(replaced(checkpoint_json(small_manifest()), from, to));
+std::string refusal(const std::string& from, const std::string& to,
+                    const CheckpointManifest& manifest = small_manifest()) {
+  const std::string text = resealed_json(replaced(checkpoint_json(manifest), from, to));
   return error_of<FormatError>([&] { parse_checkpoint_json(text, "x/checkpoint.json"); });
 }
 
@@ -70,8 +71,7 @@ TEST(CheckpointManifest, IsRefusedWhenAHeldOutLossCannotBe) {
   CheckpointManifest manifest = small_manifest();
   manifest.note.held_out = {2.5, "h1"};
   const auto refused = [&](const std::string& from, const std::string& to) {
-    const std::string text = resealed_json(replaced(checkpoint_json(manifest), from, to));
-    return error_of<FormatError>([&] { parse_checkpoint_json(text, "x"); });
+    return refusal(from, to, manifest);
   };
   EXPECT_THAT(refused("2.5", "null"), HasSubstr("'held_out_loss' is no number"));
   EXPECT_THAT(refused("2.5", "\"2.5\""), HasSubstr("'held_out_loss' is no number"));

@@ -2,7 +2,6 @@
 // Helpers of the data tests: small corpora, temporary shards, and files spoilt on purpose.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -13,6 +12,7 @@
 
 #include "strata/core/philox.hpp"
 #include "strata/data/token_shard.hpp"
+#include "support/own_path.hpp"
 #include "support/source_dir.hpp"
 
 namespace strata {
@@ -20,9 +20,7 @@ namespace strata {
 // A folder of this process, gone when it ends.
 class TemporaryFolder {
  public:
-  TemporaryFolder()
-      : path_(std::filesystem::path(testing::TempDir()) /
-              ("strata_data_test." + std::to_string(::getpid()))) {}
+  TemporaryFolder() : path_(own_path("data_test")) {}
   ~TemporaryFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);

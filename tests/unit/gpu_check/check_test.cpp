@@ -4,12 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 
 #include "gpu_check/parts.hpp"
 #include "gpu_check/training_series.hpp"
+#include "support/own_path.hpp"
 #include "support/unhurried.hpp"
 
 namespace strata {
@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 class CheckTest : public testing::Test {
  protected:
-  CheckTest() : root_(fs::path(testing::TempDir()) / ("check_test_" + std::to_string(::getpid()))) {
+  CheckTest() : root_(own_path("check_test")) {
     options_.programs = root_ / "bin";
     options_.work = root_ / "work";
     options_.out = root_ / "out";

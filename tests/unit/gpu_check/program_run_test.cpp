@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "support/own_path.hpp"
 #include "support/polling.hpp"
 #include "support/unhurried.hpp"
 
@@ -17,10 +18,7 @@ using How = ProgramEnd::How;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-std::filesystem::path file(const std::string& name) {
-  return std::filesystem::path(::testing::TempDir()) /
-         ("program_run_" + std::to_string(::getpid()) + "_" + name);
-}
+std::filesystem::path file(const std::string& name) { return own_path("program_run_" + name); }
 
 ProgramEnd shell(const std::string& script, double seconds_max = 60) {
   return run_program({{"sh", "-c", script}, seconds_max, file("output"), {{"SAID", "as told"}}});
