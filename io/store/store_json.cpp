@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format_version = 1;
+constexpr int json_format_version = 1;
 
 std::string row(const TileExtent& extent, int num_places) {
   Json offsets = Json::array();
@@ -33,7 +33,7 @@ std::string head(const StoreDescription& store, std::size_t part) {
   for (const StoreDrive& drive : store.drives)
     drives.push_back({{"directory", drive.directory}, {"bytes", drive.bytes}});
   const Json json = {{"format", "strata store"},
-                     {"format_version", format_version},
+                     {"format_version", json_format_version},
                      {"id", store.id},
                      {"kind", store_kind_name(store.kind)},
                      {"checksums", store.checksums == Checksums::on},
@@ -143,9 +143,9 @@ void check_names(const StoreJsonReader& json, const StoreDescription& store) {
 
 PartDescription read(const StoreJsonReader& json) {
   if (json.text("format") != "strata store") json.fail("it does not describe a store");
-  if (const auto version = json.number("format_version", 0, ~0u); version != format_version)
+  if (const auto version = json.number("format_version", 0, ~0u); version != json_format_version)
     json.fail(fmt::format("its format is version {}; this program knows version {}", version,
-                          format_version));
+                          json_format_version));
   PartDescription part;
   StoreDescription& store = part.store;
   store.kind = kind_of(json);

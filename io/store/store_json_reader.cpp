@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
 // Nothing that we write is deeper, or has more values.
 constexpr std::size_t depth_max = 5;
@@ -23,7 +23,7 @@ constexpr std::size_t values_max = 16 * store_tiles_max + 4096;
 
 // Goes through a text before anything is built of it. (A parser callback could do this, but then
 // the parser looks through a whole list at the end of each of its entries.)
-class Bounds : public nlohmann::json_sax<Json> {
+class Bounds : public nlohmann::json_sax<PlainJson> {
  public:
   explicit Bounds(const std::string& path) : path_(path) {}
 
@@ -39,7 +39,7 @@ class Bounds : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return enter(); }
   bool end_object() override { return leave(); }
   bool end_array() override { return leave(); }
-  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
+  bool parse_error(std::size_t, const std::string&, const PlainJson::exception& error) override {
     fail_in(path_, fmt::format("it is no JSON: {}", error.what()));
   }
 
@@ -61,33 +61,33 @@ class Bounds : public nlohmann::json_sax<Json> {
   std::size_t depth_ = 0, num_values_ = 0;
 };
 
-Json parse_bounded(std::string_view text, const std::string& path) {
+PlainJson parse_bounded(std::string_view text, const std::string& path) {
   Bounds bounds(path);
-  Json::sax_parse(text, &bounds);
+  PlainJson::sax_parse(text, &bounds);
   try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
+    return PlainJson::parse(text);
+  } catch (const PlainJson::exception& error) {
     fail_in(path, fmt::format("it is no JSON: {}", error.what()));
   }
 }
 
 }  // namespace
 
-StoreJsonReader::StoreJsonReader(std::shared_ptr<const Json> root, const Json* object,
+StoreJsonReader::StoreJsonReader(std::shared_ptr<const PlainJson> root, const PlainJson* object,
                                  std::shared_ptr<const std::string> path, std::string place)
     : root_(std::move(root)), object_(object), path_(std::move(path)), place_(std::move(place)) {
   if (!object_->is_object()) fail("it is no JSON object");
 }
 
 StoreJsonReader StoreJsonReader::parse(std::string_view text, const std::string& path) {
-  auto root = std::make_shared<const Json>(parse_bounded(text, path));
-  const Json* object = root.get();
+  auto root = std::make_shared<const PlainJson>(parse_bounded(text, path));
+  const PlainJson* object = root.get();
   return {std::move(root), object, std::make_shared<const std::string>(path), ""};
 }
 
 void StoreJsonReader::fail(const std::string& what) const { fail_in(*path_, place_ + what); }
 
-const Json& StoreJsonReader::at(const char* key) const {
+const PlainJson& StoreJsonReader::at(const char* key) const {
   const auto found = object_->find(key);
   if (found == object_->end()) fail(fmt::format("'{}' is missing", key));
   return *found;
@@ -96,20 +96,20 @@ const Json& StoreJsonReader::at(const char* key) const {
 bool StoreJsonReader::has(const char* key) const { return object_->contains(key); }
 
 std::string StoreJsonReader::text(const char* key) const {
-  const Json& value = at(key);
+  const PlainJson& value = at(key);
   if (!value.is_string()) fail(fmt::format("'{}' is no text", key));
   return value.get<std::string>();
 }
 
 bool StoreJsonReader::flag(const char* key) const {
-  const Json& value = at(key);
+  const PlainJson& value = at(key);
   if (!value.is_boolean()) fail(fmt::format("'{}' is neither true nor false", key));
   return value.get<bool>();
 }
 
 std::uint64_t StoreJsonReader::number(const char* key, std::uint64_t low,
                                       std::uint64_t high) const {
-  const Json& value = at(key);
+  const PlainJson& value = at(key);
   if (!value.is_number_unsigned()) fail(fmt::format("'{}' is no whole number", key));
   const auto number = value.get<std::uint64_t>();
   if (number < low || number > high)
@@ -118,16 +118,16 @@ std::uint64_t StoreJsonReader::number(const char* key, std::uint64_t low,
 }
 
 double StoreJsonReader::real(const char* key) const {
-  const Json& value = at(key);
+  const PlainJson& value = at(key);
   if (!value.is_number()) fail(fmt::format("'{}' is no number", key));
   return value.get<double>();
 }
 
 std::vector<std::uint64_t> StoreJsonReader::numbers(const char* key) const {
-  const Json& values = at(key);
+  const PlainJson& values = at(key);
   if (!values.is_array()) fail(fmt::format("'{}' is no list", key));
   std::vector<std::uint64_t> numbers;
-  for (const Json& value : values) {
+  for (const PlainJson& value : values) {
     if (!value.is_number_unsigned()) fail(fmt::format("'{}' holds no whole number", key));
     numbers.push_back(value.get<std::uint64_t>());
   }
@@ -135,7 +135,7 @@ std::vector<std::uint64_t> StoreJsonReader::numbers(const char* key) const {
 }
 
 std::vector<StoreJsonReader> StoreJsonReader::rows(const char* key, std::size_t rows_max) const {
-  const Json& values = at(key);
+  const PlainJson& values = at(key);
   if (!values.is_array()) fail(fmt::format("'{}' is no list", key));
   if (values.size() > rows_max)
     fail(fmt::format("'{}' has {} entries; at most {} are accepted", key, values.size(), rows_max));

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/parallel.hpp"
 #include "strata/core/bytes.hpp"
+#include "strata/program/program.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/exact.cpp"
@@ -134,7 +135,6 @@ HWY_EXPORT(accumulate_chunk);
 HWY_EXPORT(square_sums_chunk);
 
 constexpr std::int64_t chunk_elements = 64 * 1024;
-constexpr std::int64_t square_block = 4096;  // Elements of one partial sum.
 
 }  // namespace
 
@@ -154,10 +154,10 @@ void accumulate(Parallel& parallel, TensorView source, TensorView target, Accumu
 
 void square_sums(Parallel& parallel, TensorView values, TensorView partials) {
   ensure(partials.dtype == DType::f64 &&
-         partials.count() == ceil_div(values.count(), square_block));
-  static_assert(chunk_elements % square_block == 0);
+         partials.count() == ceil_div(values.count(), norm_chunk_elements));
+  static_assert(chunk_elements % norm_chunk_elements == 0);
   parallel.for_chunks(values.count(), chunk_elements, [&](std::int64_t begin, std::int64_t end) {
-    HWY_DYNAMIC_DISPATCH(square_sums_chunk)(values, partials, square_block, begin, end);
+    HWY_DYNAMIC_DISPATCH(square_sums_chunk)(values, partials, norm_chunk_elements, begin, end);
   });
 }
 

@@ -1,18 +1,13 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/ref/ref_elements.hpp"
 #include "kernels/ref/ref_ops.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/dtype.hpp"
 
 namespace strata::ref {
 namespace {
-
-float read_float(TensorView tensor, std::int64_t i) {
-  ensure(tensor.dtype == DType::f32 || tensor.dtype == DType::bf16);
-  return tensor.dtype == DType::f32 ? tensor.as<const float>()[i]
-                                    : to_float(tensor.as<const bfloat16>()[i]);
-}
 
 void write_weight(TensorView weight, std::int64_t i, float master) {
   ensure(weight.dtype == DType::f32 || weight.dtype == DType::bf16);

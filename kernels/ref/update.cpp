@@ -9,6 +9,7 @@
 #include "kernels/common/update_checks.hpp"
 #include "kernels/common/update_formulas.hpp"
 #include "kernels/common/update_random.hpp"
+#include "kernels/ref/ref_elements.hpp"
 #include "kernels/ref/ref_ops.hpp"
 #include "strata/core/block_q8.hpp"
 
@@ -18,11 +19,6 @@ namespace {
 enum class MomentRole : std::uint8_t { moment1, moment2 };
 
 // --- Masters
-
-float read_float(const TensorView& tensor, std::int64_t i) {
-  return tensor.dtype == DType::f32 ? tensor.as<const float>()[i]
-                                    : to_float(tensor.as<const bfloat16>()[i]);
-}
 
 float read_master(const UpdateArgs& args, std::int64_t i) {
   if (!is_split(args)) return args.master.as<const float>()[i];

@@ -2,12 +2,16 @@
 // The dtype that a config.json names, changed in place: every other byte stays as its author wrote
 // it.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "strata/core/bytes.hpp"
 #include "strata/core/dtype.hpp"
 
 namespace strata {
+
+constexpr std::uint64_t config_bytes_max = 4 * MiB;  // of a config.json that is read
 
 std::string_view hf_dtype_name(DType dtype);  // "bfloat16", "float16", "float32"
 

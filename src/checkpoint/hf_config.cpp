@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config_dtype.hpp"
 #include "display.hpp"
 #include "json_fields.hpp"
 #include "model_family.hpp"
@@ -17,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t config_bytes_max = 4 * MiB;
 constexpr std::int64_t size_max = (std::int64_t{1} << 31) - 1;
 constexpr std::int64_t layers_max = 100'000;
 

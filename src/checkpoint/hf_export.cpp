@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t config_bytes_max = 4 * MiB;
-
 bool is_copied(const std::string& name) {
   constexpr std::array whole{"generation_config.json",
                              "tokenizer.json",

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t default_count = 100'000'000, count_step = 1'000'000;
 
-struct Options {
+struct BenchAdamArguments {
   std::vector<double> counts;  // as text may say 1e8
   std::vector<int> threads;
   std::vector<std::string> layouts, optimizers, overrides;
@@ -29,7 +29,8 @@ struct Options {
   int repeats = AdamBenchOptions().repeats;
 };
 
-void add_layouts(std::vector<AdamLayout>& layouts, const Options& options, UpdateRule rule) {
+void add_layouts(std::vector<AdamLayout>& layouts, const BenchAdamArguments& options,
+                 UpdateRule rule) {
   for (const std::string& name : options.layouts) layouts.push_back(parse_state_layout(name, rule));
   if (!options.layouts.empty()) return;
   for (const AdamLayout& layout : all_state_layouts(rule)) layouts.push_back(layout);
@@ -43,7 +44,7 @@ std::vector<AdamLayout> usual_layouts() {
   return layouts;
 }
 
-std::vector<AdamLayout> layouts_of(const Options& options) {
+std::vector<AdamLayout> layouts_of(const BenchAdamArguments& options) {
   if (options.layouts.empty() && options.optimizers.empty()) return usual_layouts();
   std::vector<AdamLayout> layouts;
   for (const std::string& name : options.optimizers)
@@ -68,7 +69,7 @@ std::int64_t fitting_count(const std::vector<AdamLayout>& layouts) {
   return std::clamp(whole, count_step, default_count);
 }
 
-std::vector<std::int64_t> counts_of(const Options& options,
+std::vector<std::int64_t> counts_of(const BenchAdamArguments& options,
                                     const std::vector<AdamLayout>& layouts) {
   if (options.counts.empty()) return {fitting_count(layouts)};
   std::vector<std::int64_t> counts;
@@ -85,7 +86,7 @@ AdamLayout layout_of(const RunConfig& config) {
   return {optimizer.rule, gradient, master, optimizer.moments};
 }
 
-UpdateDemand demand_of(const Options& options) {
+UpdateDemand demand_of(const BenchAdamArguments& options) {
   const RunConfig config = load_run_config({options.config, options.overrides});
   const auto kernels = make_ref_kernels();
   const auto model = make_llama(llama_config(read_hf_config(config.model_name_or_path)),
@@ -93,7 +94,7 @@ UpdateDemand demand_of(const Options& options) {
   return {"config's", static_cast<double>(model->num_parameters()), layout_of(config)};
 }
 
-std::vector<UpdateDemand> demands_of(const Options& options) {
+std::vector<UpdateDemand> demands_of(const BenchAdamArguments& options) {
   if (!options.config.empty()) return {demand_of(options)};
   if (!options.overrides.empty())
     throw ConfigError(fmt::format("'{}': key=value belongs to --config", options.overrides[0]));
@@ -107,7 +108,7 @@ void add_layouts_of(const std::vector<UpdateDemand>& demands, std::vector<AdamLa
       layouts.push_back(*demand.layout);
 }
 
-int bench_adam_command(const Options& options) {
+int bench_adam_command(const BenchAdamArguments& options) {
   check_target(options.json);
   const std::vector<UpdateDemand> demands = demands_of(options);
   AdamBenchOptions bench;
@@ -125,7 +126,7 @@ int bench_adam_command(const Options& options) {
       [&](const PassReport& report) { return format_adam_answer(report, bench.layouts, demands); });
 }
 
-void add_options(CLI::App& command, Options& o) {
+void add_options(CLI::App& command, BenchAdamArguments& o) {
   command.add_option("--count", o.counts, "Parameters, as 1e8; default: 1e8, or what fits memory")
       ->delimiter(',');
   command
@@ -152,7 +153,7 @@ void add_options(CLI::App& command, Options& o) {
 void add_bench_adam(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand(
       "adam", "The optimizer on the CPU: parameters per second in each layout of its state");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchAdamArguments>();
   add_options(*command, *options);
   command->callback(
       [&action, options] { action = [options] { return bench_adam_command(*options); }; });

@@ -11,8 +11,6 @@
 namespace strata {
 namespace {
 
-constexpr double gb = 1e9;
-
 const PassResult* largest_of(const PassReport& report, const std::string& pass) {
   const PassResult* largest = nullptr;
   const auto size = [](const PassResult& result) {
@@ -56,7 +54,7 @@ std::vector<std::string> answer_row(const PassReport& report, const AdamLayout& 
                                  three_digits(state_bytes(layout))};
   for (const UpdateDemand& demand : demands) {
     const auto seconds = step_seconds(report, layout, demand.parameters);
-    cells.push_back(three_digits(state_bytes(layout) * demand.parameters / gb));
+    cells.push_back(three_digits(state_bytes(layout) * demand.parameters / 1e9));
     cells.push_back(seconds ? three_digits(*seconds) : "-");
   }
   cells.emplace_back(is_of_a_config(layout, demands) ? "<- the config's" : "");

@@ -17,7 +17,7 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct BenchAllArguments {
   MachineBenchOptions bench;
   std::string profile, json, gpu_limit, size = "256MiB", nvme_size = "1GiB", device = "auto";
   // None: as suits the device.
@@ -27,7 +27,7 @@ struct Options {
 };
 
 // What depends on the device, unless it was asked for.
-void choose_device(MachineBenchOptions& bench, const Options& options) {
+void choose_device(MachineBenchOptions& bench, const BenchAllArguments& options) {
   bench.gpu = parse_bench_device(options.device);
   const MachineBenchOptions usual =
       bench.gpu ? gpu_machine_options(*bench.gpu) : MachineBenchOptions();
@@ -39,7 +39,7 @@ void choose_device(MachineBenchOptions& bench, const Options& options) {
   bench.attention_head_dim = usual.attention_head_dim;
 }
 
-MachineBenchOptions bench_options(const Options& options) {
+MachineBenchOptions bench_options(const BenchAllArguments& options) {
   MachineBenchOptions bench = options.bench;
   choose_device(bench, options);
   bench.command = "strata bench all";
@@ -53,7 +53,7 @@ MachineBenchOptions bench_options(const Options& options) {
   return bench;
 }
 
-int bench_all_command(const Options& options) {
+int bench_all_command(const BenchAllArguments& options) {
   check_target(options.profile);
   check_target(options.json);
   MachineBenchOptions bench = bench_options(options);
@@ -77,7 +77,7 @@ std::string widths_text(const MachineBenchOptions& bench) {
   return text;
 }
 
-void add_options(CLI::App& command, Options& o) {
+void add_options(CLI::App& command, BenchAllArguments& o) {
   MachineBenchOptions& bench = o.bench;
   o.count = static_cast<double>(bench.parameters);
   command.add_option("--write-profile", o.profile, "Write the machine profile to this YAML file");
@@ -127,7 +127,7 @@ void add_options(CLI::App& command, Options& o) {
 void add_bench_all(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand(
       "all", "Everything a plan asks of a machine, as a machine profile: about a minute");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchAllArguments>();
   add_options(*command, *options);
   command->callback(
       [&action, options] { action = [options] { return bench_all_command(*options); }; });

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double gb = 1e9, tb = 1e12;
 constexpr double as_fast_as = 0.98;  // what is as good as the best
-constexpr double state_bytes_per_parameter = 12;
+constexpr double usual_bytes_per_parameter = 12;
 
 struct Rating {
   double terabytes;
@@ -262,7 +262,7 @@ NvmeDemand demand_of_a_billion(const NvmeReport& report) {
       {}};
   for (const double weight : weights) {
     const auto bytes =
-        static_cast<std::uint64_t>(std::llround(1e9 * state_bytes_per_parameter * weight / total));
+        static_cast<std::uint64_t>(std::llround(1e9 * usual_bytes_per_parameter * weight / total));
     demand.traffic.drive_read_bytes.push_back(bytes);
     demand.traffic.drive_written_bytes.push_back(bytes);
   }

@@ -10,12 +10,12 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct BenchGpuArguments {
   GpuBenchOptions bench;
   std::string device = "gpu", json;
 };
 
-int bench_gpu_command(const Options& options) {
+int bench_gpu_command(const BenchGpuArguments& options) {
   check_target(options.json);
   GpuBenchOptions bench = options.bench;
   bench.gpu = parse_bench_device(options.device);
@@ -38,7 +38,7 @@ int bench_gpu_command(const Options& options) {
 void add_bench_gpu(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand(
       "gpu", "A GPU: links, memory, matrix products, attention, the optimizer, launches");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchGpuArguments>();
   command->add_option("--device", options->device, bench_device_help)->capture_default_str();
   command->add_option("--seconds", options->bench.seconds, "Seconds that samples take in all")
       ->capture_default_str();

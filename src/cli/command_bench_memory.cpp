@@ -7,13 +7,13 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct BenchMemoryArguments {
   std::string size = "512MiB", json;
   std::vector<int> threads;
   int repeats = MemoryBenchOptions().repeats;
 };
 
-int bench_memory_command(const Options& options) {
+int bench_memory_command(const BenchMemoryArguments& options) {
   check_target(options.json);
   MemoryBenchOptions bench;
   bench.array_bytes = option_bytes("--size", options.size);
@@ -32,7 +32,7 @@ int bench_memory_command(const Options& options) {
 void add_bench_memory(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand(
       "memory", "Bandwidth of memory: STREAM's passes and those of the optimizer");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchMemoryArguments>();
   command->add_option("--size", options->size, "Size of each of three arrays; far above the caches")
       ->capture_default_str();
   command

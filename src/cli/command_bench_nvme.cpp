@@ -20,7 +20,7 @@ namespace {
 // Of a sweep that nobody asked for.
 constexpr double short_sweep_s = 15;
 
-struct Options {
+struct BenchNvmeArguments {
   std::vector<std::string> paths, patterns, overrides;
   std::string size = "2GiB", block, buffer = "256MiB", engine, config, json, plot;
   std::optional<int> depth;
@@ -36,7 +36,7 @@ struct AskedRun {
   NvmeTraffic traffic;
 };
 
-std::vector<NvmePattern> patterns_of(const Options& options) {
+std::vector<NvmePattern> patterns_of(const BenchNvmeArguments& options) {
   if (options.patterns.empty()) return {nvme_patterns.begin(), nvme_patterns.end()};
   std::vector<NvmePattern> patterns;
   for (const std::string& name : options.patterns) {
@@ -46,7 +46,7 @@ std::vector<NvmePattern> patterns_of(const Options& options) {
   return patterns;
 }
 
-void check_options(const Options& options) {
+void check_options(const BenchNvmeArguments& options) {
   if (options.config.empty() && !options.overrides.empty())
     throw ConfigError(
         fmt::format("'{}': give each directory a --path of its own; key=value belongs to --config",
@@ -64,7 +64,7 @@ NvmeTraffic traffic_of(const RunConfig& config) {
 }
 
 // The paths of the command line take the place of the config's, as do the weights.
-std::optional<AskedRun> asked_run(const Options& options) {
+std::optional<AskedRun> asked_run(const BenchNvmeArguments& options) {
   if (options.config.empty()) return std::nullopt;
   RunOptions run{options.config, options.overrides};
   if (!options.paths.empty()) {
@@ -79,18 +79,19 @@ std::optional<AskedRun> asked_run(const Options& options) {
   return asked;
 }
 
-Sweep sweep_of(const Options& options) {
+Sweep sweep_of(const BenchNvmeArguments& options) {
   if (options.no_sweep) return Sweep::off;
   const bool is_fixed = !options.block.empty() || options.depth.has_value();
   return options.sweep || !is_fixed ? Sweep::on : Sweep::off;
 }
 
-std::string engine_of(const Options& options, const std::optional<AskedRun>& run) {
+std::string engine_of(const BenchNvmeArguments& options, const std::optional<AskedRun>& run) {
   if (!options.engine.empty()) return options.engine;
   return run ? run->config.offload.io_engine : "auto";
 }
 
-NvmeBenchOptions bench_options(const Options& options, const std::optional<AskedRun>& run) {
+NvmeBenchOptions bench_options(const BenchNvmeArguments& options,
+                               const std::optional<AskedRun>& run) {
   NvmeBenchOptions bench;
   bench.paths = options.paths.empty() && run ? run->config.offload.nvme_paths : options.paths;
   bench.file_bytes = option_bytes("--size", options.size);
@@ -108,7 +109,7 @@ NvmeBenchOptions bench_options(const Options& options, const std::optional<Asked
   return bench;
 }
 
-NvmeDemand demand_of(const Options& options, const NvmeReport& report,
+NvmeDemand demand_of(const BenchNvmeArguments& options, const NvmeReport& report,
                      std::optional<AskedRun>& run) {
   if (!run) return demand_of_a_billion(report);
   // Placed anew: the answer's weights are among the settings that it recommends.
@@ -117,7 +118,7 @@ NvmeDemand demand_of(const Options& options, const NvmeReport& report,
   return {"One optimizer step of " + options.config, run->traffic};
 }
 
-void write_files(const Options& options, const NvmeReport& report) {
+void write_files(const BenchNvmeArguments& options, const NvmeReport& report) {
   if (!options.json.empty() || !options.plot.empty()) fmt::print("\n");
   const auto write = [](const std::string& path, const std::string& text) {
     replace_text_file(path, text);
@@ -127,7 +128,7 @@ void write_files(const Options& options, const NvmeReport& report) {
   if (!options.plot.empty()) write(options.plot, plot_nvme_report(report));
 }
 
-int bench_nvme_command(const Options& options) {
+int bench_nvme_command(const BenchNvmeArguments& options) {
   check_options(options);
   std::optional<AskedRun> run = asked_run(options);
   NvmeBenchOptions bench = bench_options(options, run);
@@ -147,7 +148,7 @@ int bench_nvme_command(const Options& options) {
   return 0;
 }
 
-void add_what_to_measure(CLI::App& command, Options& o) {
+void add_what_to_measure(CLI::App& command, BenchNvmeArguments& o) {
   command.add_option("--path", o.paths, "Directory on a drive to be measured; once per drive")
       ->allow_extra_args(false);
   command
@@ -173,7 +174,7 @@ void add_what_to_measure(CLI::App& command, Options& o) {
   command.add_option("--engine", o.engine, "auto, uring or threads; default: as the run would");
 }
 
-void add_what_to_tell(CLI::App& command, Options& o) {
+void add_what_to_tell(CLI::App& command, BenchNvmeArguments& o) {
   command.add_option("--json", o.json, "Write the report with all samples to this file");
   command.add_option("--plot", o.plot, "Draw the report into this SVG file");
   command
@@ -190,7 +191,7 @@ void add_what_to_tell(CLI::App& command, Options& o) {
 void add_bench_nvme(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand(
       "nvme", "Bandwidth, latency and CPU cost of drives, and what they mean for a run");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchNvmeArguments>();
   add_what_to_measure(*command, *options);
   add_what_to_tell(*command, *options);
   command->callback(

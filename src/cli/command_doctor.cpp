@@ -12,12 +12,12 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct DoctorArguments {
   std::vector<std::string> paths;
   std::string config, json;
 };
 
-DoctorOptions doctor_options(const Options& options) {
+DoctorOptions doctor_options(const DoctorArguments& options) {
   DoctorOptions chosen{options.paths, ""};
   if (options.config.empty()) return chosen;
   const RunConfig config = read_config(options.config, {});
@@ -28,7 +28,7 @@ DoctorOptions doctor_options(const Options& options) {
   return chosen;
 }
 
-int doctor(const Options& options) {
+int doctor(const DoctorArguments& options) {
   const std::vector<Finding> findings = examine(doctor_options(options));
   const Paint paint = terminal_style(stdout) == Style::color ? Paint::ansi : Paint::none;
   fmt::print("{}", format_findings(findings, paint));
@@ -46,7 +46,7 @@ void add_doctor(CLI::App& app, Action& action) {
       "doctor",
       "Look at this machine: what works, what costs speed, what is broken and how to "
       "mend it. Exit code 1 when something is broken");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorArguments>();
   command->add_option("--path", options->paths,
                       "Directory meant for offload.nvme_paths; repeatable");
   command

@@ -13,11 +13,11 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct ExportArguments {
   std::string model, output, dtype = "bf16", shard_size = "5GB";
 };
 
-int export_folder(const Options& options) {
+int export_folder(const ExportArguments& options) {
   const std::vector<ExpectedTensor> tensors = llama_tensors(read_hf_config(options.model));
   const HfWeights weights(options.model, tensors);
   std::vector<float> buffer;
@@ -47,7 +47,7 @@ int export_folder(const Options& options) {
 void add_export(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "export", "Write a model folder anew, checked, in another dtype or shard size");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   command->add_option("--model", options->model, "Hugging Face folder to read")
       ->required()
       ->check(CLI::ExistingDirectory);

@@ -14,13 +14,13 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct InspectArguments {
   std::string path, tokenizer;
   std::uint64_t samples = 3, seed = 42;
   bool statistics = false, verify = false;
 };
 
-std::string inspect(const Options& options) {
+std::string inspect(const InspectArguments& options) {
   const std::filesystem::path path = options.path;
   const auto statistics =
       options.statistics ? InspectStatistics::per_tensor : InspectStatistics::none;
@@ -51,7 +51,7 @@ bool has_failures(const std::string& text) {
 void add_inspect(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "inspect", "Show a model folder, a safetensors file, a token shard or a store, checked");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectArguments>();
   command
       ->add_option("path", options->path,
                    "Folder of a model or store, .safetensors file or token shard")

@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct MakeModelArguments {
   std::string folder, preset = "tiny", dtype = "bf16", shard_size = "5GB", rope_type;
   std::optional<std::int64_t> vocab_size, hidden_size, intermediate_size, layers, heads, kv_heads,
       head_dim, positions;
@@ -25,7 +25,7 @@ void set(T& target, const std::optional<U>& value) {
   if (value) target = *value;
 }
 
-HfConfig shape_of(const Options& o) {
+HfConfig shape_of(const MakeModelArguments& o) {
   HfConfig config = random_model_preset(o.preset);
   set(config.vocab_size, o.vocab_size);
   set(config.hidden_size, o.hidden_size);
@@ -52,7 +52,7 @@ DType parse_random_dtype(const std::string& name) {
   throw ConfigError(fmt::format("--dtype {}: bf16, f32 or f16", name));
 }
 
-int make_model(const Options& o) {
+int make_model(const MakeModelArguments& o) {
   RandomModelOptions options;
   options.config = shape_of(o);
   options.dtype = parse_random_dtype(o.dtype);
@@ -77,7 +77,7 @@ std::string joined(const std::vector<std::string>& names) {
 void add_make_model(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "make-model", "Write a random Hugging Face folder of a Llama or Qwen3 of any size");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<MakeModelArguments>();
   command->add_option("folder", o->folder, "Folder to write; must not exist")->required();
   command
       ->add_option("--preset", o->preset, "Shape to start from: " + joined(random_model_presets()))

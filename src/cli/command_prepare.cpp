@@ -12,14 +12,14 @@
 namespace strata {
 namespace {
 
-struct Options {
+struct PrepareArguments {
   std::vector<std::string> inputs;
   std::string output, format = "text", separator = "blank_line";
   double split_fraction = 0.02;
   std::uint64_t seed = 42, documents_max = ~std::uint64_t{0}, cutoff_len = 2048;
 };
 
-TextSourceOptions source_options(const Options& o) {
+TextSourceOptions source_options(const PrepareArguments& o) {
   TextSourceOptions options;
   options.format = o.format == "jsonl" ? TextFormat::jsonl : TextFormat::text;
   options.separator =
@@ -43,7 +43,7 @@ void write(const std::filesystem::path& folder, const std::string& split,
              report.num_tokens, report.trained_tokens);
 }
 
-int prepare(const Options& o) {
+int prepare(const PrepareArguments& o) {
   const std::vector<std::filesystem::path> files(o.inputs.begin(), o.inputs.end());
   TextSource source = read_text_source(files, source_options(o));
   print_warnings(warnings(report_on(source.documents, o.cutoff_len), o.cutoff_len));
@@ -65,7 +65,7 @@ void add_prepare(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("prepare",
                                          "Make token shards from text with the built-in byte "
                                          "tokenizer; scripts/prepare.py uses a model's own");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PrepareArguments>();
   command->add_option("--input", o->inputs, "Text or JSONL files")
       ->required()
       ->check(CLI::ExistingFile);

@@ -32,6 +32,12 @@ struct TranslatedKey {
 const std::vector<TranslatedKey>& translated_keys();
 const TranslatedKey* find_translated(std::string_view name, const YAML::Node& value);
 
+// Values that ask for nothing.
+namespace accepted {
+using Values = std::vector<std::string>;
+inline const Values off{"false", "none", "0"}, only_true{"true"}, any{"*"}, never{};
+}  // namespace accepted
+
 struct RecognisedKey {
   std::string name;                   // may end in '*'
   std::vector<std::string> accepted;  // values with nothing to do, as normalised_value() writes

@@ -3,13 +3,9 @@
 namespace strata {
 namespace {
 
-using Values = std::vector<std::string>;
-const Values off{"false", "none", "0"};
-const Values only_true{"true"};
-const Values any{"*"};
-const Values never{};
+using namespace accepted;
 
-std::vector<RecognisedKey> training_keys() {
+std::vector<RecognisedKey> recognised_training_keys() {
   return {
       {"fp16_backend", any, "it has a meaning with fp16 alone"},
       {"fp16_opt_level", any, "it has a meaning with fp16 alone"},
@@ -64,7 +60,7 @@ std::vector<RecognisedKey> training_keys() {
   };
 }
 
-std::vector<RecognisedKey> run_keys() {
+std::vector<RecognisedKey> recognised_run_keys() {
   return {
       {"save_safetensors", only_true,
        "weights are always written as safetensors; set true or remove it"},
@@ -121,8 +117,9 @@ std::vector<RecognisedKey> run_keys() {
   };
 }
 
-std::vector<RecognisedKey> data_keys() {
-  const std::string prepared = "text is turned into token shards beforehand; see scripts/prepare.py";
+std::vector<RecognisedKey> recognised_data_keys() {
+  const std::string prepared =
+      "text is turned into token shards beforehand; see scripts/prepare.py";
   return {
       {"stage", {"sft", "pt"}, "only the cross-entropy of tokens is trained; use sft or pt"},
       {"finetuning_type", {"full"}, "every weight is trained; set finetuning_type: full"},
@@ -179,7 +176,7 @@ std::vector<RecognisedKey> data_keys() {
 }
 
 // LLaMA-Factory's words for the model, its methods and its other programs.
-std::vector<RecognisedKey> factory_keys() {
+std::vector<RecognisedKey> recognised_factory_keys() {
   const std::string every = "every weight is trained by one optimizer; use optim";
   const std::string sft = "only the cross-entropy of tokens is trained; remove it";
   const std::string inference = "it is for inference, which `strata train` does none of";
@@ -247,7 +244,7 @@ std::vector<RecognisedKey> factory_keys() {
   };
 }
 
-std::vector<RecognisedKey> foreign_keys() {
+std::vector<RecognisedKey> recognised_foreign_keys() {
   const auto axolotl = [](const std::string& name, const std::string& ours) {
     return RecognisedKey{name, never, "it is axolotl's name; the key here is " + ours};
   };
@@ -279,7 +276,8 @@ std::vector<RecognisedKey> foreign_keys() {
 std::vector<RecognisedKey> all_recognised() {
   std::vector<RecognisedKey> keys;
   for (const auto& part :
-       {training_keys(), run_keys(), data_keys(), factory_keys(), foreign_keys()}) {
+       {recognised_training_keys(), recognised_run_keys(), recognised_data_keys(),
+        recognised_factory_keys(), recognised_foreign_keys()}) {
     keys.insert(keys.end(), part.begin(), part.end());
   }
   return keys;

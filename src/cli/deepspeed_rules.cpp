@@ -7,11 +7,8 @@
 namespace strata {
 namespace {
 
+using namespace accepted;
 using Rules = std::vector<DeepSpeedRule>;
-using Values = std::vector<std::string>;
-const Values off{"false", "none", "0"};
-const Values any{"*"};
-const Values never{};
 
 Rules with_prefix(const std::string& prefix, const Values& names, const Values& accepted,
                   const std::string& reason) {

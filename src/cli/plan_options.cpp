@@ -14,15 +14,15 @@ namespace strata {
 namespace {
 
 // Which config file, and which settings on top of it.
-struct Sources {
+struct ConfigSources {
   std::string file;
   std::vector<std::string> overrides;
 };
 
 bool is_setting(const std::string& word) { return word.find('=') != std::string::npos; }
 
-Sources sources_of(const PlanOptions& options) {
-  Sources sources{options.config, options.words};
+ConfigSources sources_of(const PlanOptions& options) {
+  ConfigSources sources{options.config, options.words};
   if (!options.model.empty())
     sources.overrides.push_back("model_name_or_path=" + yaml_text(options.model));
   const bool has_file = !options.words.empty() && !is_setting(options.words.front());
@@ -43,7 +43,7 @@ void use_drives_of(const MachineProfile& machine, std::vector<std::string>& over
   overrides.push_back("offload.nvme_paths=[" + names + "]");
 }
 
-RunConfig read_sources(const Sources& sources) {
+RunConfig read_sources(const ConfigSources& sources) {
   if (sources.file.empty()) return parse_config("", "the command line", sources.overrides);
   if (!std::filesystem::is_regular_file(sources.file))
     throw ConfigError(fmt::format("{}: no such config file", sources.file));
@@ -51,7 +51,7 @@ RunConfig read_sources(const Sources& sources) {
 }
 
 // Weights that are as many as the machine's drives are taken to be theirs.
-RunConfig read_for(const MachineProfile& machine, Sources sources) {
+RunConfig read_for(const MachineProfile& machine, ConfigSources sources) {
   use_drives_of(machine, sources.overrides);
   try {
     return read_sources(sources);
@@ -110,7 +110,7 @@ std::optional<MachineProfile> plan_machine(const PlanOptions& options) {
 RunConfig asked_config(const PlanOptions& options) { return read_sources(sources_of(options)); }
 
 RunConfig plan_config(const PlanOptions& options, const MachineProfile* machine) {
-  const Sources sources = sources_of(options);
+  const ConfigSources sources = sources_of(options);
   const RunConfig config = machine == nullptr ? read_sources(sources) : read_for(*machine, sources);
   print_notes(config);
   check_train_batch_size(config, machine != nullptr ? machine->ranks : config.world);

@@ -16,20 +16,13 @@ namespace {
 
 constexpr std::string_view mask_open = "⟦", mask_close = "⟧";
 
-std::uint64_t count_trained(const TokenShard& shard, std::uint64_t begin, std::uint64_t end) {
-  if (!shard.info().has_mask) return end - begin;
-  std::uint64_t count = 0;
-  for (std::uint64_t i = begin; i < end; ++i) count += shard.trained(i);
-  return count;
-}
-
 std::string header_text(const TokenShard& shard) {
   const TokenShardInfo& info = shard.info();
   // Nothing comes before a document's first token that it could be learned from.
   std::uint64_t trained = 0;
   for (std::uint64_t document = 0; document < info.num_documents; ++document)
     trained +=
-        count_trained(shard, shard.document_begin(document) + 1, shard.document_end(document));
+        shard.count_trained(shard.document_begin(document) + 1, shard.document_end(document));
   std::string text = fmt::format("{}: token shard, checksum verified\n", shard.path().string());
   const auto line = [&](std::string_view name, const std::string& value) {
     text += fmt::format("  {:<11} {}\n", name, value);
@@ -101,7 +94,7 @@ std::string document_text(const TokenShard& shard, std::uint64_t document,
   const std::uint64_t begin = shard.document_begin(document), end = shard.document_end(document);
   const std::uint64_t shown_end = begin + std::min(end - begin, options.tokens_max);
   std::string text = fmt::format("\ndocument {}: {} tokens, {} trained\n", document, end - begin,
-                                 count_trained(shard, begin, end));
+                                 shard.count_trained(begin, end));
   text += indented(marked_text(shard, begin, shown_end, detokenizer));
   if (shown_end < end) text += fmt::format("  ... {} more tokens\n", end - shown_end);
   return text;

@@ -11,11 +11,8 @@ namespace strata {
 namespace {
 
 // Trained tokens among [begin, end), none of which begins a document: those are nobody's targets.
-std::uint32_t count_trained(const TokenShard& shard, std::uint64_t begin, std::uint64_t end) {
-  if (!shard.info().has_mask) return static_cast<std::uint32_t>(end - begin);
-  std::uint32_t count = 0;
-  for (std::uint64_t i = begin; i < end; ++i) count += shard.trained(i);
-  return count;
+std::uint32_t count_targets(const TokenShard& shard, std::uint64_t begin, std::uint64_t end) {
+  return static_cast<std::uint32_t>(shard.count_trained(begin, end));
 }
 
 // Labels of one window of the stream. A document that goes on behind it keeps its last label.
@@ -24,7 +21,7 @@ std::uint32_t count_window(const TokenShard& shard, std::uint64_t& document, std
   std::uint32_t count = 0;
   while (begin < end) {
     const std::uint64_t document_end = shard.document_end(document);
-    count += count_trained(shard, begin + 1, std::min(end + 1, document_end));
+    count += count_targets(shard, begin + 1, std::min(end + 1, document_end));
     begin = std::min(end, document_end);
     if (begin == document_end) ++document;
   }
@@ -81,7 +78,7 @@ void RowTable::add_documents(std::span<const TokenShard> shards) {
     for (std::uint64_t d = 0; d < shards[s].info().num_documents; ++d) {
       const std::uint64_t begin = shards[s].document_begin(d);
       const std::uint64_t end = std::min(shards[s].document_end(d), begin + sequence_length_);
-      add_segment({s, count_trained(shards[s], begin + 1, end), begin, end});
+      add_segment({s, count_targets(shards[s], begin + 1, end), begin, end});
     }
   }
 }

@@ -102,6 +102,12 @@ bool TokenShard::trained(std::uint64_t index) const {
   if (mapping_->mask == nullptr) return true;
   return ((mapping_->mask[index / 8] >> (index % 8)) & std::byte{1}) != std::byte{0};
 }
+std::uint64_t TokenShard::count_trained(std::uint64_t begin, std::uint64_t end) const {
+  if (!info().has_mask) return end - begin;
+  std::uint64_t count = 0;
+  for (std::uint64_t i = begin; i < end; ++i) count += trained(i);
+  return count;
+}
 
 std::uint64_t TokenShard::document_begin(std::uint64_t document) const {
   ensure(document < mapping_->header.num_documents);

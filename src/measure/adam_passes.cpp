@@ -11,12 +11,12 @@
 #include "measure/stream_passes.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/device/device.hpp"
+#include "strata/program/program.hpp"
 
 namespace strata {
 namespace {
 
 constexpr std::uint64_t array_alignment = 2 * MiB;
-constexpr std::int64_t square_block = 4096;  // elements of one partial sum of squares
 constexpr double max_norm = 1;
 
 std::uint64_t array_bytes(DType dtype, std::int64_t count) {
@@ -50,7 +50,7 @@ std::uint64_t adam_passes_bytes(const AdamLayout& layout, std::int64_t count) {
   const std::uint64_t moments = array_bytes(layout.moments, count);
   return array_bytes(layout.gradient, count) + array_bytes(layout.master, count) +
          (has_moment2(layout.rule) ? 2 : 1) * moments + array_bytes(DType::bf16, count) +
-         array_bytes(DType::f64, ceil_div(count, square_block));
+         array_bytes(DType::f64, ceil_div(count, norm_chunk_elements));
 }
 
 struct AdamPasses::Impl {
@@ -79,7 +79,7 @@ struct AdamPasses::Impl {
     args.moment1 = carve(layout.moments, count);
     if (has_moment2(layout.rule)) args.moment2 = carve(layout.moments, count);
     args.weight = carve(DType::bf16, count);
-    partials = carve(DType::f64, ceil_div(count, square_block));
+    partials = carve(DType::f64, ceil_div(count, norm_chunk_elements));
     args.decays = {&decay, 1};
     args.learning_rate = 1e-4;
     args.weight_decay = 0.01;

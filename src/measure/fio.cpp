@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
 const std::vector<std::string> fio_environment = {"GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
 
@@ -52,10 +52,10 @@ struct FioTotals {
   double bytes_per_s = 0, bytes = 0, cpu_seconds = 0;
 };
 
-void add_job(FioTotals& totals, const Json& job) {
+void add_job(FioTotals& totals, const PlainJson& job) {
   double run_ms = job.value("job_runtime", 0.0);
   for (const char* way : {"read", "write"}) {
-    const Json& one = job.at(way);
+    const PlainJson& one = job.at(way);
     totals.bytes_per_s += one.at("bw_bytes").get<double>();
     totals.bytes += one.at("io_bytes").get<double>();
     run_ms = std::max(run_ms, one.at("runtime").get<double>());
@@ -64,9 +64,9 @@ void add_job(FioTotals& totals, const Json& job) {
   totals.cpu_seconds += percent / 100 * run_ms * 1e-3;
 }
 
-std::optional<FioSample> sample_of(const Json& report) {
+std::optional<FioSample> sample_of(const PlainJson& report) {
   FioTotals totals;
-  for (const Json& job : report.at("jobs")) {
+  for (const PlainJson& job : report.at("jobs")) {
     if (job.at("error").get<int>() != 0) return std::nullopt;
     add_job(totals, job);
   }
@@ -120,8 +120,9 @@ std::optional<FioSample> parse_fio(const std::string& text) {
   const std::size_t begin = text.find('{');
   if (begin == std::string::npos) return std::nullopt;
   try {
-    return sample_of(Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end()));
-  } catch (const Json::exception&) {
+    return sample_of(
+        PlainJson::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end()));
+  } catch (const PlainJson::exception&) {
     return std::nullopt;
   }
 }

@@ -18,7 +18,7 @@
 namespace strata {
 namespace {
 
-constexpr double seconds_min = 1e-3, seconds_max = 3600;
+constexpr double measured_s_min = 1e-3, measured_s_max = 3600;
 // Of all seconds, before anything is measured: a GPU that did nothing runs at a low clock.
 constexpr double warm_up_share = 0.05;
 constexpr std::int64_t tiny_product = 16;
@@ -84,9 +84,9 @@ MeasuredDevice describe_host(const Device& device) {
 
 void check_gpu_options(const GpuBenchOptions& options) {
   check_repeats(options.repeats);
-  if (!(options.seconds >= seconds_min && options.seconds <= seconds_max))
+  if (!(options.seconds >= measured_s_min && options.seconds <= measured_s_max))
     throw ConfigError(fmt::format("--seconds {}: {} to {} are possible", options.seconds,
-                                  seconds_min, seconds_max));
+                                  measured_s_min, measured_s_max));
 }
 
 class GpuBench {

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 
+#include "measure/report_units.hpp"
 #include "strata/core/digits.hpp"
 #include "strata/core/text_table.hpp"
 #include "strata/measure/gpu_report.hpp"
 
 namespace strata {
 namespace {
-
-constexpr double giga = 1e9, tera = 1e12, mega = 1e6;
 
 // One row: what is measured, and how much of it a second.
 struct GpuFigure {
@@ -108,7 +107,6 @@ std::string of_device(const char* which, const GpuReport& report) {
 }  // namespace
 
 std::string compare_gpu_reports(const GpuReport& a, const GpuReport& b) {
-  constexpr auto right = TextTable::Align::right;
   TextTable table(
       {{"what"}, {"unit"}, {"A", right}, {"B", right}, {"speed B/A", right}, {"verdict"}});
   const std::vector<GpuFigure> of_a = figures_of(a), of_b = figures_of(b);

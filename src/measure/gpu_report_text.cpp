@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "measure/report_units.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/digits.hpp"
 #include "strata/core/text_table.hpp"
@@ -9,15 +10,6 @@
 
 namespace strata {
 namespace {
-
-constexpr auto right = TextTable::Align::right;
-constexpr double giga = 1e9, tera = 1e12, micro = 1e-6;
-
-std::string with_range(const Samples& samples, double unit) {
-  if (samples.empty()) return "-";
-  return fmt::format("{} ({}-{})", three_digits(samples.median() / unit),
-                     three_digits(samples.min() / unit), three_digits(samples.max() / unit));
-}
 
 std::string in_giga(double rate) { return three_digits(rate / giga); }
 std::string in_tera(double rate) { return three_digits(rate / tera); }

@@ -4,12 +4,13 @@
 #include <cmath>
 
 #include "strata/core/bytes.hpp"
+#include "strata/program/program.hpp"
 
 namespace strata {
 namespace {
 
 constexpr float epsilon = 1e-5f;
-constexpr std::int64_t rope_head_dim = 128, square_block = 4096, token_stride = 7919;
+constexpr std::int64_t rope_head_dim = 128, token_stride = 7919;
 
 TimedCall time_rmsnorm_forward(KernelTimer& timer, std::int64_t t, std::int64_t h) {
   const BenchTensor x = timer.tensor(DType::bf16, {t, h}), w = timer.tensor(DType::bf16, {h}),
@@ -109,7 +110,7 @@ TimedCall time_embedding_backward(KernelTimer& timer, std::int64_t t, std::int64
 
 TimedCall time_square_sums(KernelTimer& timer, DType dtype, std::int64_t count) {
   const BenchTensor values = timer.tensor(dtype, {count}),
-                    partials = timer.tensor(DType::f64, {ceil_div(count, square_block)},
+                    partials = timer.tensor(DType::f64, {ceil_div(count, norm_chunk_elements)},
                                             BenchValues::zeros);
   return timer.time([&](Kernels& on, Stream& stream) { on.square_sums(values, partials, stream); });
 }

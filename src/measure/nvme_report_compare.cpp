@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "measure/report_units.hpp"
 #include "nvme_report_parts.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/text_table.hpp"
@@ -122,7 +123,6 @@ std::string differing_facts(const NvmeReport& a, const NvmeReport& b) {
 }  // namespace
 
 std::string compare_nvme_reports(const NvmeReport& a, const NvmeReport& b) {
-  constexpr auto right = TextTable::Align::right;
   TextTable table({{"pattern"},
                    {"where"},
                    {"A GB/s", right},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "measure/report_units.hpp"
 #include "nvme_report_parts.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/digits.hpp"
@@ -11,8 +12,6 @@
 
 namespace strata {
 namespace {
-
-constexpr auto right = TextTable::Align::right;
 
 std::string join(const std::vector<std::string>& parts) {
   std::string text;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "measure/report_units.hpp"
 #include "strata/core/digits.hpp"
 #include "strata/core/error.hpp"
 #include "strata/core/text_table.hpp"
@@ -11,8 +12,6 @@
 
 namespace strata {
 namespace {
-
-constexpr double giga = 1e9;
 
 bool is_same_pass(const PassResult& x, const PassResult& y) {
   return x.pass == y.pass && x.threads == y.threads && x.count == y.count;
@@ -80,7 +79,6 @@ std::string compare_pass_reports(const PassReport& a, const PassReport& b) {
   if (a.bench != b.bench)
     throw ConfigError(fmt::format("A is a report of bench {}, B of bench {}: nothing to compare",
                                   pass_bench_name(a.bench), pass_bench_name(b.bench)));
-  constexpr auto right = TextTable::Align::right;
   TextTable table({{"pass"},
                    {"threads", right},
                    {"elements", right},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "measure/report_units.hpp"
 #include "strata/core/bytes.hpp"
 #include "strata/core/digits.hpp"
 #include "strata/core/text_table.hpp"
@@ -11,15 +12,6 @@
 
 namespace strata {
 namespace {
-
-constexpr auto right = TextTable::Align::right;
-constexpr double giga = 1e9, mega = 1e6;
-
-std::string with_range(const Samples& samples, double unit) {
-  if (samples.empty()) return "-";
-  return fmt::format("{} ({}-{})", three_digits(samples.median() / unit),
-                     three_digits(samples.min() / unit), three_digits(samples.max() / unit));
-}
 
 std::string ping_text(const Samples& ns) {
   if (ns.empty()) return "-";

@@ -9,9 +9,6 @@
 namespace strata {
 namespace {
 
-constexpr auto weight_role = static_cast<std::size_t>(Role::weight);
-constexpr auto gradient_role = static_cast<std::size_t>(Role::gradient);
-
 // From home to the engine that works on it, or from there back home.
 void bring(Tier home, Tier engine, double bytes, ResourceLoad& load) {
   if (home == engine) return;

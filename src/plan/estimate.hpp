@@ -12,6 +12,9 @@
 
 namespace strata {
 
+constexpr auto weight_role = static_cast<std::size_t>(Role::weight);
+constexpr auto gradient_role = static_cast<std::size_t>(Role::gradient);
+
 struct Estimate {
   std::array<double, num_tiers> tier_bytes{};
   double seconds = 0;  // near to what a step takes: candidates are ranked by it

@@ -11,13 +11,11 @@
 namespace strata {
 namespace {
 
-constexpr auto weight_role = static_cast<std::size_t>(Role::weight);
-constexpr auto gradient_role = static_cast<std::size_t>(Role::gradient);
-using Bytes = std::array<double, num_tiers>;
+using TierLoad = std::array<double, num_tiers>;
 
 constexpr std::uint64_t page = 4096;
 
-double& on(Bytes& bytes, Tier tier) { return bytes[static_cast<std::size_t>(tier)]; }
+double& on(TierLoad& bytes, Tier tier) { return bytes[static_cast<std::size_t>(tier)]; }
 
 // Which rings of slots a placement asks for.
 struct Movement {
@@ -35,7 +33,7 @@ class MemoryEstimate {
         pieces_(placed.pieces),
         finds_sums_(placed.finds_sums) {}
 
-  Bytes bytes() {
+  TierLoad bytes() {
     on(bytes_, Tier::device) = static_cast<double>(outline_.fixed_device);
     on(bytes_, Tier::host) = static_cast<double>(outline_.fixed_host);
     homes();
@@ -190,7 +188,7 @@ class MemoryEstimate {
   const std::vector<PlacedPiece>& pieces_;
   const bool finds_sums_;
   Movement movement_;
-  Bytes bytes_{};
+  TierLoad bytes_{};
 };
 
 // Whether Emitter::save() has to fetch the piece's tiles of a role for itself.

@@ -51,11 +51,11 @@ std::string life_text(const DriveWear& wear, double step_seconds) {
                      format_seconds(wear.life_steps * step_seconds));
 }
 
-using Bytes = std::array<std::uint64_t, num_tiers>;
+using TierBytes = std::array<std::uint64_t, num_tiers>;
 
 // What was touched stays, so buffers of loads and saves come on top of all that training touches.
-Bytes held_bytes(const std::vector<PhaseBytes>& phases, const TierLimits& limits) {
-  Bytes held{};
+TierBytes held_bytes(const std::vector<PhaseBytes>& phases, const TierLimits& limits) {
+  TierBytes held{};
   for (const PhaseBytes& phase : phases)
     for (std::size_t tier = 0; tier < held.size(); ++tier)
       held[tier] = std::max(held[tier], phase.bytes[tier]);
@@ -179,11 +179,11 @@ std::string format_savings(const Prediction& p) {
 
 std::string format_phases(const std::vector<PhaseBytes>& phases, const TierLimits& limits) {
   TextTable table({{"memory touched while"}, {"gpu", right}, {"cpu", right}, {"nvme", right}});
-  const auto add = [&](const std::string& name, const Bytes& bytes) {
+  const auto add = [&](const std::string& name, const TierBytes& bytes) {
     table.add_row({name, format_bytes(bytes[0]), format_bytes(bytes[1]), format_bytes(bytes[2])});
   };
   for (const PhaseBytes& phase : phases) add("  " + phase.name, phase.bytes);
-  const Bytes held = held_bytes(phases, limits);
+  const TierBytes held = held_bytes(phases, limits);
   add("held at most", held);
   std::uint64_t drives = 0;
   for (const std::uint64_t bytes : limits.drive_bytes) drives += bytes;

@@ -16,9 +16,9 @@
 namespace strata {
 namespace {
 
-using Bytes = std::array<std::uint64_t, num_tiers>;
+using TierBytes = std::array<std::uint64_t, num_tiers>;
 
-std::uint64_t sum(const Bytes& bytes) { return bytes[0] + bytes[1] + bytes[2]; }
+std::uint64_t sum(const TierBytes& bytes) { return bytes[0] + bytes[1] + bytes[2]; }
 
 std::string plain_cell(std::uint64_t bytes) { return bytes == 0 ? "-" : format_bytes(bytes); }
 
@@ -39,12 +39,12 @@ void add_home(TextTable& table, const Usage& usage) {
 }
 
 void add_plain(TextTable& table, const std::string& name, const std::string& amount,
-               const Bytes& bytes) {
+               const TierBytes& bytes) {
   table.add_row({name, amount, plain_cell(bytes[0]), plain_cell(bytes[1]), plain_cell(bytes[2])});
 }
 
 void add_pool(TextTable& table, const SlotPool& pool) {
-  Bytes bytes{};
+  TierBytes bytes{};
   bytes[static_cast<std::size_t>(pool.tier)] =
       pool.slot_bytes * static_cast<std::uint64_t>(pool.num_slots);
   add_plain(table, "  " + pool.name,
@@ -139,7 +139,7 @@ nlohmann::ordered_json shard_json(const Plan& plan, const Shard& shard) {
   return json;
 }
 
-nlohmann::ordered_json tiers_json(const Bytes& bytes) {
+nlohmann::ordered_json tiers_json(const TierBytes& bytes) {
   return {{"gpu", bytes[0]}, {"cpu", bytes[1]}, {"nvme", bytes[2]}};
 }
 

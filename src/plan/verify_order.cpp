@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-constexpr int steps = 3;
+constexpr int steps_checked = 3;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 // Ops of three steps as one sequence; number = step * num_ops + id.
@@ -65,7 +65,7 @@ class OrderCheck {
 
   // started_[n][lane]: the last op of that in-order lane known complete when n starts.
   void compute_clocks() {
-    const std::int64_t total = steps * num_ops_;
+    const std::int64_t total = steps_checked * num_ops_;
     started_.assign(static_cast<std::size_t>(total), Clock{});
     std::array<Clock, num_lanes> lane_start;
     for (Clock& clock : lane_start) clock.fill(-1);
@@ -93,7 +93,7 @@ class OrderCheck {
 
   // followers_[n][lane]: the first op of that in-order lane that starts only after n is complete.
   void compute_followers() {
-    const std::int64_t total = steps * num_ops_;
+    const std::int64_t total = steps_checked * num_ops_;
     followers_.assign(static_cast<std::size_t>(total), Clock{});
     for (Clock& clock : followers_) clock.fill(never);
     for (std::int64_t n = total - 1; n >= 0; --n)
@@ -127,7 +127,7 @@ class OrderCheck {
   };
 
   void check_conflicts() {
-    for (std::int64_t n = 0; n < steps * num_ops_; ++n)
+    for (std::int64_t n = 0; n < steps_checked * num_ops_; ++n)
       for (const Operand& operand : op(n).operands) check_operand(n, operand);
   }
 
@@ -171,7 +171,7 @@ class OrderCheck {
 
   void require_in_each_step(const Op& before, const Op& after, std::int64_t apart,
                             const std::string& why) {
-    for (std::int64_t step = apart; step < steps; ++step) {
+    for (std::int64_t step = apart; step < steps_checked; ++step) {
       if (ordered((step - apart) * num_ops_ + before.id.value, step * num_ops_ + after.id.value))
         continue;
       return complain(fmt::format(

@@ -12,15 +12,15 @@
 namespace strata {
 namespace {
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
-bool stays(const Json& object, std::int64_t step) {
+bool stays(const PlainJson& object, std::int64_t step) {
   if (!object.is_object()) return false;
   const auto found = object.find("step");
   return found == object.end() || !found->is_number_integer() || found->get<std::int64_t>() <= step;
 }
 
-void take_largest(const Json& object, const char* key, std::uint64_t& bytes) {
+void take_largest(const PlainJson& object, const char* key, std::uint64_t& bytes) {
   if (!object.is_object()) return;
   const auto found = object.find(key);
   if (found != object.end() && found->is_number_unsigned())
@@ -37,7 +37,7 @@ WrittenBytes cut_metrics(const std::filesystem::path& metrics, std::int64_t step
   std::ofstream after(cut, std::ios::trunc);
   WrittenBytes written;
   for (std::string line; std::getline(before, line);) {
-    const Json object = Json::parse(line, nullptr, false);
+    const PlainJson object = PlainJson::parse(line, nullptr, false);
     take_largest(object, nvme_written_key, written.nvme);
     take_largest(object, checkpoints_written_key, written.checkpoints);
     if (stays(object, step)) after << line << '\n';

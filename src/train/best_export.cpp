@@ -14,8 +14,6 @@
 namespace strata {
 namespace {
 
-constexpr std::chrono::seconds beat_pause(1);
-
 std::string loss_of(const Evaluation& last) {
   return last.tokens == 0 ? "it was not taken" : fmt::format("it is {:.4f}", last.loss);
 }

@@ -8,12 +8,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view format_name = "strata run note";
+constexpr std::string_view note_format = "strata run note";
 
 }  // namespace
 
 std::string durable_note_text(const DurableNote& note) {
-  Json json = {{"format", format_name}, {"output_dir", note.output_dir}};
+  Json json = {{"format", note_format}, {"output_dir", note.output_dir}};
   json.update(run_note_json(note.note));
   try {
     return json.dump();
@@ -24,7 +24,7 @@ std::string durable_note_text(const DurableNote& note) {
 
 DurableNote parse_durable_note(const std::string& text, const std::string& path) {
   const StoreJsonReader json = StoreJsonReader::parse(text, path + " (the note of its version)");
-  if (json.text("format") != format_name) json.fail("it does not tell of a run");
+  if (json.text("format") != note_format) json.fail("it does not tell of a run");
   return {json.text("output_dir"), read_run_note(json)};
 }
 

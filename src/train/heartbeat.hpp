@@ -9,6 +9,8 @@
 
 namespace strata {
 
+constexpr std::chrono::seconds beat_pause(1);  // for those who only tell that they live
+
 class Heartbeat {
  public:
   // Ends when `beat` throws, which is nobody's failure: whoever hears it has gone.

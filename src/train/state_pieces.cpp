@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-constexpr Role state_roles[] = {Role::master, Role::moment1, Role::moment2};
+constexpr Role piece_roles[] = {Role::master, Role::moment1, Role::moment2};
 
 // Codes and scales of elements [first, first + count) of a q8 region of `region_count`; `first` is
 // a multiple of norm_chunk_elements, and so of a block.
@@ -46,7 +46,7 @@ std::vector<StateVector> state_vectors(const PlannedRun& run) {
   std::vector<StateVector> vectors;
   const Program& program = run.program;
   for (std::size_t block = 0; block < program.blocks.size(); ++block) {
-    for (const Role role : state_roles) {
+    for (const Role role : piece_roles) {
       const ShardId shard = program.find(role, static_cast<int>(block));
       if (!shard.valid()) continue;
       const DType dtype = role == Role::master ? DType::f32 : program.shard(shard).dtype;

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view format_name = "strata versioned state";
+constexpr std::string_view record_format = "strata versioned state";
 constexpr std::uint64_t format_version = 1, world_max = 1 << 20, record_bytes_max = 1 << 20;
 constexpr std::size_t stores_max = 64;
 
@@ -49,7 +49,7 @@ std::string text_of(const StateRecord& record) {
   add("next", record.next);
   for (const StateStores& one : record.others) add("removed", one);
   const Json json = {
-      {"format", format_name}, {"format_version", format_version}, {"stores", stores}};
+      {"format", record_format}, {"format_version", format_version}, {"stores", stores}};
   std::string text = json.dump(1);
   text.resize(text.size() - 2);  // the end of the object
   return with_json_seal(std::move(text));
@@ -72,7 +72,7 @@ StateStores stores_of(const StoreJsonReader& json) {
 
 StateRecord record_of(std::string_view text, const std::string& path) {
   const StoreJsonReader json = StoreJsonReader::parse(text, path);
-  if (json.text("format") != format_name) json.fail("it does not tell of a run's state");
+  if (json.text("format") != record_format) json.fail("it does not tell of a run's state");
   if (const auto version = json.number("format_version", 0, ~0u); version != format_version)
     json.fail(fmt::format("its format is version {}; this program knows version {}", version,
                           format_version));

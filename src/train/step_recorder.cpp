@@ -9,8 +9,6 @@
 namespace strata {
 namespace {
 
-constexpr std::int64_t warm_up_steps = 2;
-
 // By what the user can change; nothing for the compute lane itself.
 std::string wait_name(Lane lane) {
   switch (lane) {

@@ -18,6 +18,8 @@
 
 namespace strata {
 
+constexpr std::int64_t warm_up_steps = 2;  // of a run: times and traces leave them out
+
 class StepRecorder {
  public:
   // Its times count from here.

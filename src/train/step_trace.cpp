@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "train/step_recorder.hpp"
+
 namespace strata {
 namespace {
-
-constexpr std::int64_t warm_up_steps = 2;
 
 double earliest(const std::vector<OpTime>& times) {
   double start = std::numeric_limits<double>::infinity();

@@ -12,8 +12,6 @@
 namespace strata {
 namespace {
 
-constexpr std::chrono::seconds beat_pause(1);
-
 std::string model_card(const std::filesystem::path& base, const PlannedRun& run) {
   return fmt::format(
       "# {}\n\nFine-tuned with Strata from the weights in `{}`.\n\n- parameters: {}\n- plan: "

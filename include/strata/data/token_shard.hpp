@@ -44,6 +44,7 @@ class TokenShard {
   const std::filesystem::path& path() const;
   std::uint32_t token(std::uint64_t index) const;
   bool trained(std::uint64_t index) const;
+  std::uint64_t count_trained(std::uint64_t begin, std::uint64_t end) const;  // among [begin, end)
   // Bounds of document d: [first, last).
   std::uint64_t document_begin(std::uint64_t document) const;
   std::uint64_t document_end(std::uint64_t document) const;

@@ -7,8 +7,6 @@
 namespace strata {
 namespace {
 
-std::size_t as_index(int rank) { return static_cast<std::size_t>(rank); }
-
 std::span<std::byte> bytes_of(TensorView values, PartSpan part) {
   const std::int64_t element = dtype_bytes(values.dtype);
   return {static_cast<std::byte*>(values.data) + part.begin * element,

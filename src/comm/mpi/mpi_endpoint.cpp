@@ -14,8 +14,6 @@ namespace {
 // MPI counts bytes in an int.
 constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
 
-std::size_t as_index(int rank) { return static_cast<std::size_t>(rank); }
-
 // Calls `move` with the bytes of each message, and the request it becomes.
 template <typename Bytes, typename Move>
 bool in_messages(int peer, Bytes bytes, Transfers& transfers, const Move& move) {

@@ -19,6 +19,8 @@
 
 namespace strata {
 
+inline std::size_t as_index(int rank) { return static_cast<std::size_t>(rank); }
+
 // Messages under way, and the rank at the other end of each.
 struct Transfers {
   std::vector<MPI_Request> requests;

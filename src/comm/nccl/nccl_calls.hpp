@@ -6,8 +6,13 @@
 #include <string_view>
 
 #include "comm/nccl/nccl_api.hpp"
+#include "strata/core/tensor_view.hpp"
 
 namespace strata {
+
+inline std::uint64_t count_bytes(const TensorView& view) {
+  return static_cast<std::uint64_t>(view.bytes());
+}
 
 class NcclCalls {
  public:

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "comm/nccl/nccl_calls.hpp"
 #include "comm/nccl/nccl_sum.hpp"
 #include "strata/core/error.hpp"
 
@@ -15,8 +16,6 @@ Meeting& meeting_of(Communicator& line) {
   ensure(meeting != nullptr);
   return *meeting;
 }
-
-std::uint64_t bytes_of(const TensorView& view) { return static_cast<std::uint64_t>(view.bytes()); }
 
 class NcclCommunicator final : public Communicator {
  public:
@@ -62,7 +61,7 @@ class NcclCommunicator final : public Communicator {
   bool meet(const MetCall& call, const TensorView& values, Stream& stream);
   void copy(TensorView target, TensorView source, Stream& stream);
   void count_exchanged(TensorView shard) {
-    bytes_exchanged_.fetch_add(bytes_of(shard) * static_cast<std::uint64_t>(world() - 1),
+    bytes_exchanged_.fetch_add(count_bytes(shard) * static_cast<std::uint64_t>(world() - 1),
                                std::memory_order_relaxed);
   }
 
@@ -86,7 +85,7 @@ bool NcclCommunicator::meet(const MetCall& call, const TensorView& values, Strea
 
 void NcclCommunicator::copy(TensorView target, TensorView source, Stream& stream) {
   if (target.data == source.data || source.bytes() == 0) return;
-  device_.copy(target.as<std::byte>(), source.as<std::byte>(), bytes_of(source),
+  device_.copy(target.as<std::byte>(), source.as<std::byte>(), count_bytes(source),
                CopyKind::device_to_device, stream);
 }
 
@@ -95,7 +94,7 @@ void NcclCommunicator::all_gather(TensorView shard, TensorView gathered, Stream&
   const MetCall call{Collective::all_gather, shard.dtype, shard.count()};
   if (meet(call, shard, stream)) {
     link_->run(call, stream, [&](NcclCalls& calls) {
-      calls.all_gather(shard.data, gathered.data, bytes_of(shard), stream.native());
+      calls.all_gather(shard.data, gathered.data, count_bytes(shard), stream.native());
     });
   } else {
     copy(gathered, shard, stream);
@@ -125,7 +124,7 @@ void NcclCommunicator::broadcast(TensorView values, int root, Stream& stream) {
   const MetCall call{Collective::broadcast, values.dtype, values.count(), root};
   if (!meet(call, values, stream)) return;
   link_->run(call, stream, [&](NcclCalls& calls) {
-    calls.broadcast(values.data, bytes_of(values), root, stream.native());
+    calls.broadcast(values.data, count_bytes(values), root, stream.native());
   });
 }
 
@@ -134,8 +133,8 @@ void NcclCommunicator::send(TensorView values, int from, int to, Stream& stream)
   const MetCall call{Collective::send, values.dtype, values.count(), from, to};
   if (!meet(call, values, stream) || from == to || (rank() != from && rank() != to)) return;
   link_->run(call, stream, [&](NcclCalls& calls) {
-    if (rank() == from) calls.send(values.data, bytes_of(values), to, stream.native());
-    if (rank() == to) calls.receive(values.data, bytes_of(values), from, stream.native());
+    if (rank() == from) calls.send(values.data, count_bytes(values), to, stream.native());
+    if (rank() == to) calls.receive(values.data, count_bytes(values), from, stream.native());
   });
 }
 

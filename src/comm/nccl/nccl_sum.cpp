@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "comm/nccl/nccl_calls.hpp"
 #include "strata/core/dtype.hpp"
 #include "strata/core/error.hpp"
 
@@ -9,8 +10,6 @@ namespace strata {
 namespace {
 
 constexpr std::uint64_t token_bytes = 16;  // what ranks exchange to meet
-
-std::uint64_t bytes_of(const TensorView& view) { return static_cast<std::uint64_t>(view.bytes()); }
 
 }  // namespace
 
@@ -53,8 +52,8 @@ void NcclSum::exchange(const MetCall& call, TensorView full, std::int64_t begin,
       const int from = (rank_ + world_ - step) % world_, to = (rank_ + step) % world_;
       const TensorView given = full.slice(to * part + begin, {count});
       const TensorView taken = slot(slot_of(from), world_ - 1, full.dtype, count);
-      calls.send(given.data, bytes_of(given), to, stream.native());
-      calls.receive(taken.data, bytes_of(taken), from, stream.native());
+      calls.send(given.data, count_bytes(given), to, stream.native());
+      calls.receive(taken.data, count_bytes(taken), from, stream.native());
     }
   });
 }
@@ -67,7 +66,7 @@ void NcclSum::share(const MetCall& call, TensorView values, Stream& stream) {
     const TensorView own = values.slice(begin, {std::min(chunk, values.count() - begin)});
     const TensorView all = slot(0, 1, values.dtype, own.count() * world_);
     link_.run(call, stream, [&](NcclCalls& calls) {
-      calls.all_gather(own.data, all.data, bytes_of(own), stream.native());
+      calls.all_gather(own.data, all.data, count_bytes(own), stream.native());
     });
     for (int other = 0; other < world_; ++other)
       terms_[static_cast<std::size_t>(other)] = all.slice(other * own.count(), {own.count()});
