@@ -23,15 +23,16 @@ target_compile_options(strata_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${STRA
 if(STRATA_SANITIZE)
   target_compile_options(strata_options INTERFACE -fsanitize=${STRATA_SANITIZE} -fno-omit-frame-pointer
                                                   -fno-sanitize-recover=all)
-  target_link_options(strata_options INTERFACE -fsanitize=${STRATA_SANITIZE} -no-pie)  # a test starts in half the time
+  target_link_options(strata_options INTERFACE -fsanitize=${STRATA_SANITIZE})
+  target_link_options(strata_options INTERFACE -no-pie)  # a test starts in half the time
   # All widths of vectors take the same ways through the kernels. The release build tests each.
   target_compile_definitions(strata_options INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3)")
-  if(STRATA_SANITIZE MATCHES "undefined")  # ASan tells of null pointers too; half of the compiler's time went into these
+  if(STRATA_SANITIZE MATCHES "undefined")  # half of the compiler's time; ASan tells of null pointers too
     target_compile_options(strata_options INTERFACE -fno-sanitize=null)
   endif()
 endif()
 
-# strata_seldom_run(target headers...): what takes the compiler far longer than it ever runs. The headers are parsed once.
+# strata_seldom_run(target headers...): what takes the compiler longer than it ever runs. The headers are parsed once.
 function(strata_seldom_run target)
   if(STRATA_SANITIZE)
     target_compile_options(${target} PRIVATE -O0)

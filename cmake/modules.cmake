@@ -25,9 +25,9 @@ function(strata_build_at_once target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
-# strata_module(name SOURCES dirs... DEPS libs... [WITHOUT patterns...] [OWN_FLAGS]): library strata::name from every .cpp
-# below the directories, and every .cu where there is CUDA, but those whose path matches a pattern. OWN_FLAGS: for the
-# compiler, such as do not go with common headers.
+# strata_module(name SOURCES dirs... DEPS libs... [WITHOUT patterns...] [OWN_FLAGS]): library strata::name from every
+# .cpp below the directories, and every .cu where there is CUDA, but those whose path matches a pattern. OWN_FLAGS: for
+# the compiler, such as do not go with common headers.
 function(strata_module name)
   cmake_parse_arguments(MODULE "OWN_FLAGS" "" "SOURCES;DEPS;WITHOUT" ${ARGN})
   set(sources)

@@ -43,9 +43,10 @@ class LastRankDamage : public FlippingEngine {
     return 2 * request.offset >= file_system().file_bytes(info(request.file).path);
   }
   void write_slowly() {
-    ++slow_writes_;
-    if (slow_writes_ > 2) testing::comes_true([&] { return has_flipped(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const int writes = ++slow_writes_;
+    if (writes > 2) testing::comes_true([&] { return has_flipped(); });
+    // The longer, the more of them nobody has stopped: then a machine is busy, or nobody will.
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 * writes * writes));
   }
 
   std::atomic<int> slow_writes_ = 0;

@@ -8,6 +8,7 @@
 #include "src/cli/run_options.hpp"
 #include "strata/cli/config.hpp"
 #include "strata/core/error.hpp"
+#include "support/own_path.hpp"
 #include "unit/cli/config_texts.hpp"
 
 namespace strata {
@@ -22,9 +23,9 @@ using testing::Not;
 constexpr ConfigTexts parse{"ds.json"};
 constexpr ConfigErrors error_of{"ds.json"};
 
-// A file of its own per test: tests run side by side.
 std::string written(const std::string& name, const std::string& text) {
-  std::string path = testing::TempDir() + "strata_deepspeed_" + name + ".json";
+  static const OwnFolder folder("deepspeed");
+  const std::string path = folder / (name + ".json");
   std::ofstream(path) << text;
   return path;
 }

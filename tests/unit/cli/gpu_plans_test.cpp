@@ -9,6 +9,7 @@
 
 #include "strata/cli/machine_file.hpp"
 #include "strata/train/forecast.hpp"
+#include "support/own_path.hpp"
 #include "support/source_dir.hpp"
 
 namespace strata {
@@ -19,15 +20,13 @@ namespace fs = std::filesystem;
 constexpr double parameters = 3.6068e9, tokens = 4096, state_bytes_per_parameter = 12;
 
 fs::path shape_of_3b() {
-  const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
-  const fs::path folder = fs::path(testing::TempDir()) / ("gpu-plans-" + test);
-  fs::create_directories(folder);
+  static const OwnFolder folder("gpu-plans");
   std::ofstream(folder / "config.json") << R"({"architectures": ["LlamaForCausalLM"],
     "model_type": "llama", "hidden_act": "silu", "hidden_size": 3072, "intermediate_size": 8192,
     "num_hidden_layers": 28, "num_attention_heads": 24, "num_key_value_heads": 8, "head_dim": 128,
     "vocab_size": 128256, "max_position_embeddings": 131072, "rms_norm_eps": 1e-5,
     "rope_theta": 500000.0, "tie_word_embeddings": false, "torch_dtype": "bfloat16"})";
-  return folder;
+  return folder.path();
 }
 
 MachineProfile h200() { return read_machine_file(source_dir() / "configs/machines/1xH200.yaml"); }
