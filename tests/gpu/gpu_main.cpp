@@ -12,15 +12,15 @@
 namespace {
 
 // The device goes while the driver is still there.
-class GpuEnvironment final : public testing::Environment {
+class GpuEnvironment final : public ::testing::Environment {
  public:
   void TearDown() override { strata::testing::give_back_gpu_rig(); }
 };
 
-class SkipAll final : public testing::EmptyTestEventListener {
+class SkipAll final : public ::testing::EmptyTestEventListener {
  public:
   explicit SkipAll(std::string reason) : reason_(std::move(reason)) {}
-  void OnTestStart(const testing::TestInfo&) override { GTEST_SKIP() << reason_; }
+  void OnTestStart(const ::testing::TestInfo&) override { GTEST_SKIP() << reason_; }
 
  private:
   std::string reason_;
@@ -29,14 +29,14 @@ class SkipAll final : public testing::EmptyTestEventListener {
 }  // namespace
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   if (argc > 1 && std::string_view(argv[1]) == "--apart")
     strata::testing::set_gpu_operands(strata::testing::Operands::apart);
   const std::string missing = strata::testing::missing_gpu();
   if (!missing.empty()) {
     std::printf("cuda_test: every test is skipped: %s\n", missing.c_str());
-    testing::UnitTest::GetInstance()->listeners().Append(new SkipAll(missing));
+    ::testing::UnitTest::GetInstance()->listeners().Append(new SkipAll(missing));
   }
-  testing::AddGlobalTestEnvironment(new GpuEnvironment);
+  ::testing::AddGlobalTestEnvironment(new GpuEnvironment);
   return RUN_ALL_TESTS();
 }

@@ -31,7 +31,7 @@ void tell_failures_only() {
 
 int main(int argc, char** argv) {
   using strata::testing::MpiJobOfTest;
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   MpiJobOfTest::start();
   if (MpiJobOfTest::launch().process != 0) strata::testing::tell_failures_only();
   const int status = RUN_ALL_TESTS();

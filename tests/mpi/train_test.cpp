@@ -13,8 +13,8 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AnyOf;
-using testing::HasSubstr;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 class ProcessesOfARun : public CliOnDrive {
  protected:

@@ -59,7 +59,7 @@ std::function<void(const Op&)> at_reports(std::function<void(int)> tell) {
   };
 }
 
-struct Fault {
+struct SaveFaultCase {
   int error_number;
   OneFault::Lasting lasting;
   int world;
@@ -67,7 +67,7 @@ struct Fault {
 
 // A run with a good checkpoint, of step 2, is gone on with to step 5: of the operations of the
 // checkpoint of step 4 one fails.
-class BackgroundSaveFault : public ::testing::TestWithParam<Fault> {
+class BackgroundSaveFault : public ::testing::TestWithParam<SaveFaultCase> {
  protected:
   BackgroundSaveFault()
       : engine_(std::make_shared<OneFaultEngine>(make_sim_engine({}))), bench_(engine_) {}
@@ -112,12 +112,13 @@ class BackgroundSaveFault : public ::testing::TestWithParam<Fault> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Of, BackgroundSaveFault,
-                         ::testing::Values(Fault{ENOSPC, OneFault::Lasting::once, 1},
-                                           Fault{EIO, OneFault::Lasting::from_then_on, 1},
-                                           Fault{EIO, OneFault::Lasting::once, 3},
-                                           Fault{ENOSPC, OneFault::Lasting::from_then_on, 3}),
+                         ::testing::Values(SaveFaultCase{ENOSPC, OneFault::Lasting::once, 1},
+                                           SaveFaultCase{EIO, OneFault::Lasting::from_then_on, 1},
+                                           SaveFaultCase{EIO, OneFault::Lasting::once, 3},
+                                           SaveFaultCase{ENOSPC, OneFault::Lasting::from_then_on,
+                                                         3}),
                          [](const auto& parameter) {
-                           const Fault& fault = parameter.param;
+                           const SaveFaultCase& fault = parameter.param;
                            return std::string(fault.error_number == EIO ? "EIO" : "ENOSPC") +
                                   (fault.lasting == OneFault::Lasting::once ? "Once"
                                                                             : "FromThenOn") +

@@ -32,12 +32,12 @@ using testing::rounds;
 using testing::RunTrail;
 using Lasting = testing::OneFault::Lasting;
 
-constexpr std::int64_t last_step = 6;
+constexpr std::int64_t best_last_step = 6;
 
 // A rate that grows until steps overshoot: the held-out loss falls and rises.
 RunConfig overshooting_run() {
   RunConfig config = testing::tiny_config(testing::one_layer_files());
-  config.max_steps = last_step;
+  config.max_steps = best_last_step;
   config.gradient_accumulation_steps = 1;
   config.lr_scheduler_type = ScheduleKind::constant_with_warmup;
   config.warmup_steps = 10;
@@ -72,7 +72,7 @@ class BestOfRun : public ::testing::Test {
     if (!trail.steps.empty()) return trail;
     trail = ResumeBench().train(overshooting_run(), world);
     best_[world] = best_of(trail.held_out, {1, 2, 3, 4, 5, 6});
-    EXPECT_LT(best_[world], last_step) << "or nothing is kept that would not be anyway";
+    EXPECT_LT(best_[world], best_last_step) << "or nothing is kept that would not be anyway";
     EXPECT_GT(best_[world], 1);
     return trail;
   }
@@ -110,7 +110,7 @@ TEST_F(BestOfRun, IsKeptBesideTheLast) {
       const RunTrail trail = bench.train(config, world);
       EXPECT_EQ(difference_after(0, whole(world), trail), "");
       EXPECT_THAT(trail.saved, ElementsAre(1, 2, 3, 4, 5, 6));
-      EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(world), last_step));
+      EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(world), best_last_step));
       expect_best_kept(bench.disk(), config, world, trail.saved);
     }
 }
@@ -120,7 +120,7 @@ TEST_F(BestOfRun, TakesThePlaceOfAnotherWhereSeveralAreKept) {
   RunConfig config = overshooting_run();
   config.save_total_limit = 2;
   bench.train(config, 1);
-  EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(1), last_step));
+  EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(1), best_last_step));
 }
 
 TEST_F(BestOfRun, IsKeptForTheMetricAloneAndNotWithoutIt) {
@@ -129,9 +129,9 @@ TEST_F(BestOfRun, IsKeptForTheMetricAloneAndNotWithoutIt) {
   metric.load_best_model_at_end = plain.load_best_model_at_end = false;
   metric.metric_for_best_model = BestMetric::held_out_loss;
   bench.train(metric, 1);
-  EXPECT_THAT(steps_in(bench.disk(), metric), ElementsAre(best(1), last_step));
+  EXPECT_THAT(steps_in(bench.disk(), metric), ElementsAre(best(1), best_last_step));
   bench.train(plain, 1);
-  EXPECT_THAT(steps_in(bench.disk(), plain), ElementsAre(last_step));
+  EXPECT_THAT(steps_in(bench.disk(), plain), ElementsAre(best_last_step));
 }
 
 // Shares of six steps: evaluations every 2, rounded up, and saves every 3.
@@ -148,17 +148,17 @@ TEST_F(BestOfRun, IsOfCheckpointsThatWereAllEvaluated) {
 
 TEST_F(BestOfRun, IsKnownToTheRunThatGoesOn) {
   for (const int world : {1, 3})
-    for (std::int64_t stopped = 1; stopped < last_step; ++stopped) {
+    for (std::int64_t stopped = 1; stopped < best_last_step; ++stopped) {
       SCOPED_TRACE(stopped);
       ResumeBench bench;
       RunConfig config = overshooting_run();
       config.max_steps = stopped;
       bench.train(config, world);
-      config.max_steps = last_step;
+      config.max_steps = best_last_step;
       config.resume_from_checkpoint = "true";
       const RunTrail resumed = bench.go_on(config, world);
       EXPECT_EQ(difference_after(stopped, whole(world), resumed), "");
-      EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(world), last_step));
+      EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(world), best_last_step));
       expect_best_kept(bench.disk(), config, world, {best(world)});
       if (world > 1) ++stopped;
     }
@@ -244,8 +244,8 @@ TEST_F(BestOfRun, OutlivesAPowerCutAtAnyChange) {
     const RunTrail resumed = bench.go_on(config, 1);
     EXPECT_EQ(difference_after(there.empty() ? 0 : there.back(), whole(1), resumed), "");
     // Where all had been saved, nothing was left to do, nor to remove.
-    if (there.empty() || there.back() < last_step) {
-      EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(1), last_step));
+    if (there.empty() || there.back() < best_last_step) {
+      EXPECT_THAT(steps_in(bench.disk(), config), ElementsAre(best(1), best_last_step));
     }
     expect_best_kept(bench.disk(), config, 1, {best(1)});
     fs::remove_all(config.output_dir);
@@ -300,10 +300,10 @@ TEST_F(BestAtEnd, IsExportedAsARunThatEndedThereWouldHave) {
     ASSERT_TRUE(end.is_written);
     EXPECT_EQ(testing::read_bytes(target_ / "model.safetensors"), expected);
     const auto& losses = whole(world).held_out;
-    EXPECT_EQ(end.text,
-              fmt::format("step {}: held-out loss {:.4f}; after the last step, {}, it is "
-                          "{:.4f}",
-                          best(world), losses.at(best(world)), last_step, losses.at(last_step)));
+    EXPECT_EQ(end.text, fmt::format("step {}: held-out loss {:.4f}; after the last step, {}, it is "
+                                    "{:.4f}",
+                                    best(world), losses.at(best(world)), best_last_step,
+                                    losses.at(best_last_step)));
     fs::remove_all(target_);
   }
 }

@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
 constexpr int hosts = 2;
-constexpr std::int64_t last_step = 4;
+constexpr std::int64_t hosts_last_step = 4;
 constexpr const char* drive = "/nvme";
 
 // Each host has its own drives; all else is on a file system that they share.
@@ -96,7 +96,7 @@ class DurableOverHosts : public ::testing::Test {
  protected:
   DurableOverHosts() : files_(testing::make_training_files(random_model_preset("tiny"))) {
     config_ = testing::tiny_config(files_);
-    config_.max_steps = last_step;
+    config_.max_steps = hosts_last_step;
     config_.evaluate = false;
     config_.gradient_accumulation_steps = 1;
     config_.ranks = config_.world = hosts;
@@ -216,7 +216,8 @@ TEST_F(DurableOverHosts, GoOnFromTheLastStepThatAllHostsHave) {
   const std::string whole = go_on();
   const std::uint64_t changes = disk(1).changes(), begin = changes / 8;
   int behind = 0, resumed = 0;
-  // Whether the other host is ahead of a cut is the machine's affair: there are as many as it takes.
+  // Whether the other host is ahead of a cut is the machine's affair: there are as many as it
+  // takes.
   for (std::uint64_t cuts = 0; cuts < 200 && (behind == 0 || resumed < 4); ++cuts) {
     const std::uint64_t at = begin + cuts * (changes / 31) % (changes - begin);
     SCOPED_TRACE(::testing::Message() << "change " << at << " of " << changes);

@@ -27,8 +27,8 @@ using testing::RunTrail;
 using ::testing::ThrowsMessage;
 using testing::tiny_config;
 
-constexpr std::int64_t last_step = 4;
-constexpr const char* drive = "/nvme";
+constexpr std::int64_t durable_last_step = 4;
+constexpr const char* durable_drive = "/nvme";
 
 // The elements of all vectors.
 std::string state_of(const CheckpointReader& reader) {
@@ -49,14 +49,14 @@ class Durable : public ::testing::Test {
 
   RunConfig config(int world = 1) const {
     RunConfig config = tiny_config(files_);
-    config.max_steps = last_step;
+    config.max_steps = durable_last_step;
     config.evaluate = false;
     config.gradient_accumulation_steps = 6 / world;
     config.output_dir = fresh_folder("run");
     config.save_strategy = SaveStrategy::no;
     config.resume_from_checkpoint = "true";
     OffloadConfig& offload = config.offload;
-    offload.nvme_paths = {drive};
+    offload.nvme_paths = {durable_drive};
     offload.versioned = true;
     offload.master = offload.moment1 = offload.moment2 = {0, 0, 1};
     offload.weights = {0, 0.5, 0.5};
@@ -101,14 +101,15 @@ class Durable : public ::testing::Test {
   testing::TrainingFiles files_;
 };
 
-struct Ranks {
+struct DurableRanks {
   int world = 1, stage = 3;
 };
 
-class DurableOverRanks : public Durable, public ::testing::WithParamInterface<Ranks> {};
+class DurableOverRanks : public Durable, public ::testing::WithParamInterface<DurableRanks> {};
 
 INSTANTIATE_TEST_SUITE_P(By, DurableOverRanks,
-                         ::testing::Values(Ranks{1, 3}, Ranks{2, 3}, Ranks{3, 1}),
+                         ::testing::Values(DurableRanks{1, 3}, DurableRanks{2, 3},
+                                           DurableRanks{3, 1}),
                          [](const auto& ranks) {
                            return std::to_string(ranks.param.world) + "RanksStage" +
                                   std::to_string(ranks.param.stage);
@@ -141,7 +142,7 @@ TEST_P(DurableOverRanks, SurvivesAPowerCutAtAnyMomentWithTheBitsOfTheLastStep) {
       EXPECT_EQ(state_at(bench, *point(bench, own)), state_of(*checkpoint)) << "step " << step;
     }
     EXPECT_EQ(difference_after(step, whole, bench.go_on(own, world)), "") << "after step " << step;
-    EXPECT_TRUE(bench.disk().file_system().list(drive).empty());
+    EXPECT_TRUE(bench.disk().file_system().list(durable_drive).empty());
     EXPECT_FALSE(
         bench.disk().file_system().exists((own.output_dir / "versioned_state.json").string()));
     if (HasFailure()) return;
@@ -187,7 +188,7 @@ TEST_F(Durable, GoesOnInAnotherLayoutWithTheSameBitsWhereTheWorldIsTheSame) {
     ASSERT_GT(step, 0);
     change(own);
     EXPECT_EQ(difference_after(step, whole, bench.go_on(own, 1)), "");
-    EXPECT_TRUE(bench.disk().file_system().list(drive).empty());
+    EXPECT_TRUE(bench.disk().file_system().list(durable_drive).empty());
   }
 }
 
@@ -202,8 +203,9 @@ TEST_F(Durable, GoesOnWithOtherRanks) {
   const RunTrail resumed = bench.go_on(own, 2);
   for (const auto& [at, loss] : resumed.steps)
     EXPECT_NEAR(loss.first, whole.steps.at(at).first, 2e-3 * loss.first) << "step " << at;
-  EXPECT_EQ(resumed.learning_rates.at(last_step), whole.learning_rates.at(last_step));
-  EXPECT_TRUE(bench.disk().file_system().list(drive).empty());
+  EXPECT_EQ(resumed.learning_rates.at(durable_last_step),
+            whole.learning_rates.at(durable_last_step));
+  EXPECT_TRUE(bench.disk().file_system().list(durable_drive).empty());
 }
 
 TEST_F(Durable, KeepsMomentsOfEightBits) {
@@ -232,7 +234,7 @@ TEST_F(Durable, YieldsToACheckpointThatIsNewer) {
   plain.offload.versioned = false;
   plain.save_strategy = SaveStrategy::steps;
   plain.save_steps = static_cast<double>(step + 1);
-  plain.max_steps = last_step;
+  plain.max_steps = durable_last_step;
   EXPECT_THROW(
       {
         bench.disk().power_fails_at(bench.disk().changes() + 400);
@@ -246,7 +248,7 @@ TEST_F(Durable, YieldsToACheckpointThatIsNewer) {
   const ResumePoint chosen = choose_resume_point(own, bench.disk(), alone(), true);
   ASSERT_TRUE(chosen.checkpoint);
   EXPECT_FALSE(chosen.durable);
-  EXPECT_EQ(named_store_bytes(bench.disk().file_system(), drive, "strata-state-"), 0u);
+  EXPECT_EQ(named_store_bytes(bench.disk().file_system(), durable_drive, "strata-state-"), 0u);
 }
 
 TEST_F(Durable, IsNotPassedOverByARunThatWasNotToldToGoOn) {
@@ -284,7 +286,7 @@ TEST_F(Durable, GoesOnInAFolderThatWasMoved) {
   ASSERT_GT(later, step);
   EXPECT_EQ(point(bench, own)->output_dir, own.output_dir.string());
   EXPECT_EQ(difference_after(later, whole, bench.go_on(own, 1)), "");
-  EXPECT_TRUE(bench.disk().file_system().list(drive).empty());
+  EXPECT_TRUE(bench.disk().file_system().list(durable_drive).empty());
 }
 
 TEST_F(Durable, IsNotTakenByACopyOfItsFolder) {
@@ -338,8 +340,8 @@ class DurableOnAFullDrive : public Durable {
   std::int64_t leave_cut(const RunConfig& own, std::uint64_t left) {
     const std::int64_t step = cut(bench_, own, 1, changes_of(config(), 1) * 3 / 4);
     FileSystem& files = bench_.disk().file_system();
-    remove_dead_scratch(files, drive);
-    const std::vector<std::byte> filler(files.free_bytes(drive) - left);
+    remove_dead_scratch(files, durable_drive);
+    const std::vector<std::byte> filler(files.free_bytes(durable_drive) - left);
     files.write_file("/filler", filler);
     return step;
   }

@@ -29,14 +29,14 @@ using testing::saving_config;
 using testing::split;
 using testing::Way;
 
-constexpr std::int64_t saved_step = 3, last_step = 5;
+constexpr std::int64_t gpu_saved_step = 3, gpu_last_step = 5;
 
 class GpuSaves : public ::testing::Test {
  protected:
   GpuSaves() : files_(make_training_files(random_model_preset("tiny"))) {}
 
   RunConfig config(const Way& way) const {
-    RunConfig config = saving_config(files_, saved_step, last_step);
+    RunConfig config = saving_config(files_, gpu_saved_step, gpu_last_step);
     way.apply(config);
     return config;
   }
@@ -62,8 +62,8 @@ class GpuSaves : public ::testing::Test {
   }
   void expect_same_checkpoint(const RunConfig& one, const RunConfig& other,
                               const std::string& what) {
-    EXPECT_EQ(testing::checkpoint_difference(bench_.disk(), checkpoint_of(one, saved_step),
-                                             checkpoint_of(other, saved_step)),
+    EXPECT_EQ(testing::checkpoint_difference(bench_.disk(), checkpoint_of(one, gpu_saved_step),
+                                             checkpoint_of(other, gpu_saved_step)),
               "")
         << what;
   }
@@ -81,7 +81,7 @@ TEST_F(GpuSaves, HaveTheBytesOfTheHostsBesideTrainingAndStandingStill) {
       placed.save_in_background = in_background;
       const RunTrail trail = on_gpu(placed);
       EXPECT_EQ(difference_after(0, plain, trail), "") << way.name;
-      EXPECT_THAT(trail.saved, ElementsAre(saved_step)) << way.name;
+      EXPECT_THAT(trail.saved, ElementsAre(gpu_saved_step)) << way.name;
       expect_same_checkpoint(host, placed, way.name);
     }
   }
@@ -91,9 +91,10 @@ TEST_F(GpuSaves, AreGoneOnFromOnEitherDevice) {
   for (const Way& way : {on_device, mixed, split}) {
     const RunConfig first = config(way);
     const RunTrail whole = on_gpu(first);
-    const std::string checkpoint = checkpoint_of(first, saved_step);
-    EXPECT_EQ(difference_after(saved_step, whole, on_gpu(config(way), checkpoint)), "") << way.name;
-    EXPECT_EQ(difference_after(saved_step, whole, on_host(config(way), checkpoint)), "")
+    const std::string checkpoint = checkpoint_of(first, gpu_saved_step);
+    EXPECT_EQ(difference_after(gpu_saved_step, whole, on_gpu(config(way), checkpoint)), "")
+        << way.name;
+    EXPECT_EQ(difference_after(gpu_saved_step, whole, on_host(config(way), checkpoint)), "")
         << way.name;
   }
 }

@@ -36,7 +36,7 @@ struct State {
 
 void PrintTo(const State& state, std::ostream* out) { *out << state.name; }
 
-const TrainingFiles& files(DType dtype = DType::f32) {
+const TrainingFiles& state_files(DType dtype = DType::f32) {
   static std::map<DType, TrainingFiles> made;
   if (!made.contains(dtype))
     made[dtype] = make_training_files(random_model_preset("tiny"), 200, dtype);
@@ -44,7 +44,7 @@ const TrainingFiles& files(DType dtype = DType::f32) {
 }
 
 // Two micro-batches a step, clipping, held-out loss in between.
-RunConfig config_of(const State& state, const TrainingFiles& of = files()) {
+RunConfig config_of(const State& state, const TrainingFiles& of = state_files()) {
   RunConfig config = tiny_config(of);
   config.max_steps = rounds(12, 6);
   config.eval_steps = 5;
@@ -139,7 +139,7 @@ TEST(SplitMaster, GivesTheBitsOfAWholeOne) {
                           {"lion", UpdateRule::lion, MasterFormat::f32, DType::f32},
                           {"sgd", UpdateRule::sgd, MasterFormat::f32, DType::f32}};
   for (const State& state : states) expect_same_bits(config_of(state), state.name);
-  expect_same_bits(config_of(states[0], files(DType::bf16)), "a file of bf16");
+  expect_same_bits(config_of(states[0], state_files(DType::bf16)), "a file of bf16");
 }
 
 TEST(SplitMaster, ExportsTheSameWorkingWeights) {
@@ -173,7 +173,7 @@ TEST(SplitMaster, LosesNoBitOfAFileOfFp32) {
     const auto target = run.output_dir() / "untrained";
     run.session().export_to(target);
     const Model& model = *run.session().run().model;
-    EXPECT_TRUE(all_elements(target, model) == all_elements(files().model, model));
+    EXPECT_TRUE(all_elements(target, model) == all_elements(state_files().model, model));
   }
 }
 
@@ -183,7 +183,7 @@ bool all_zero(const std::string& bytes) {
 
 TEST(SplitMaster, AddsNothingToAFileOfBf16) {
   const State split{"", UpdateRule::adamw, MasterFormat::split, DType::q8};
-  TrainingRun run(config_of(split, files(DType::bf16)));
+  TrainingRun run(config_of(split, state_files(DType::bf16)));
   EXPECT_TRUE(all_zero(state_bytes(run.session(), {Role::master})));
   EXPECT_TRUE(all_zero(state_bytes(run.session(), {Role::moment1, Role::moment2})));
   EXPECT_FALSE(all_zero(state_bytes(run.session(), {Role::weight})));

@@ -23,7 +23,7 @@ using testing::train;
 using testing::train_on_ranks;
 using testing::TrainingFiles;
 
-const TrainingFiles& files() {
+const TrainingFiles& qwen3_files() {
   static const TrainingFiles made = [] {
     HfConfig model = random_model_preset("tiny");
     model.query_key_norm = true;
@@ -34,7 +34,7 @@ const TrainingFiles& files() {
 }
 
 RunConfig config() {
-  RunConfig config = tiny_config(files());
+  RunConfig config = tiny_config(qwen3_files());
   config.max_steps = 8;
   return config;
 }
@@ -51,7 +51,7 @@ TEST(Qwen3, TrainsItsHeadNormsWithTheRest) {
   run.train();
   const auto exported = run.output_dir() / "export";
   run.session().export_to(exported);
-  const HfConfig base = read_hf_config(files().model), written = read_hf_config(exported);
+  const HfConfig base = read_hf_config(qwen3_files().model), written = read_hf_config(exported);
   EXPECT_EQ(written.architecture, "Qwen3ForCausalLM");
   EXPECT_EQ(hf_config_text(written, DType::f32), hf_config_text(base, DType::f32));
   const HfWeights weights(exported, llama_tensors(written));
@@ -84,7 +84,7 @@ TEST(Qwen3, HasTheSameBitsInEveryStage) {
 
 TEST(Qwen3, GoesOnFromACheckpointWithTheSameBits) {
   testing::ResumeBench bench;
-  const RunConfig saving = testing::saving_config(files(), 3, 6);
+  const RunConfig saving = testing::saving_config(qwen3_files(), 3, 6);
   const testing::RunTrail whole = bench.train(saving, 1);
   RunConfig placed = saving;
   placed.offload.keep_layers = 1;

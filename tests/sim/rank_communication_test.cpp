@@ -16,7 +16,7 @@ using testing::tiny_config;
 using testing::tiny_files;
 using testing::train_on_ranks;
 
-RunConfig short_run() {
+RunConfig communicating_run() {
   RunConfig config = tiny_config(tiny_files(60));
   config.max_steps = 3;
   config.evaluate = false;
@@ -42,7 +42,7 @@ TEST(RanksExchange, ThePlansBytesInEachStepWhateverTheStageAndPlacement) {
     for (int stage = rounds(0, 2); stage < 4; ++stage)
       for (int i = 0; i < rounds(3, 1); ++i) {
         const auto seed = static_cast<std::uint64_t>(100 * world + 10 * stage + i);
-        RunConfig config = of_ranks(short_run(), world, stage);
+        RunConfig config = of_ranks(communicating_run(), world, stage);
         place_ranks_randomly(config, seed);
         config.bf16 = i % 2 == 0;
         config.gradient_accumulation_steps = 1 + i;
@@ -51,7 +51,7 @@ TEST(RanksExchange, ThePlansBytesInEachStepWhateverTheStageAndPlacement) {
 }
 
 TEST(RanksExchange, ThePlansBytesWhenUpdatesRunDuringBackward) {
-  RunConfig config = of_ranks(short_run(), 2, 2);
+  RunConfig config = of_ranks(communicating_run(), 2, 2);
   config.max_grad_norm = 0;
   config.offload.update_order = "during_backward";
   expect_planned_exchange(config, "during backward");
@@ -59,7 +59,7 @@ TEST(RanksExchange, ThePlansBytesWhenUpdatesRunDuringBackward) {
 
 // Rows that the ranks do not share out evenly are filled up: all ranks do as many.
 TEST(RanksExchange, ThePlansBytesForEachMicroBatchOfAnEvaluation) {
-  RunConfig config = of_ranks(short_run(), 3, 3);
+  RunConfig config = of_ranks(communicating_run(), 3, 3);
   config.evaluate = true;
   config.eval_steps = 0;  // before and after
   const auto rows = static_cast<std::uint64_t>(held_out_batches(config)->micro_batches_per_epoch());
@@ -69,7 +69,7 @@ TEST(RanksExchange, ThePlansBytesForEachMicroBatchOfAnEvaluation) {
 }
 
 TEST(RanksExchange, NothingWhenThereIsOneRank) {
-  for (const RankFacts& rank : train_on_ranks(of_ranks(short_run(), 1, 3)).ranks) {
+  for (const RankFacts& rank : train_on_ranks(of_ranks(communicating_run(), 1, 3)).ranks) {
     EXPECT_EQ(rank.exchanged_bytes, 0u);
     EXPECT_EQ(planned_bytes(rank.plan, "train"), 0u);
   }

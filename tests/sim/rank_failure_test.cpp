@@ -42,7 +42,7 @@ constexpr int steps = 3;
 constexpr auto moments = std::chrono::minutes(5);  // much less than ranks wait for each other
 
 // With an op of every kind: state on all tiers, tiles of the optimizer everywhere.
-RunConfig short_run(int stage) {
+RunConfig failing_run(int stage) {
   RunConfig config = of_ranks(tiny_config(tiny_files(60)), world, stage);
   config.max_steps = steps;
   config.evaluate = false;
@@ -92,7 +92,7 @@ const Plan& plan_of(int rank, int stage) {
   static std::map<std::pair<int, int>, Plan> known;
   Plan& plan = known[{rank, stage}];
   if (plan.schedules.empty()) {
-    RunConfig config = short_run(stage);
+    RunConfig config = failing_run(stage);
     const fs::path drive = fresh_folder("drive");
     config.offload.nvme_paths = {drive.string()};
     plan = testing::plan_of_rank(config, rank).plan;
@@ -124,7 +124,7 @@ class RankThatThrows : public ::testing::TestWithParam<OpKind> {
   static void expect_root_cause(const PlantedFault& fault, int stage,
                                 const ExecutorOptions& executor) {
     const Op& op = plan_of(fault.rank, stage).schedule("train")->ops[fault.id.index()];
-    const std::string error = error_of(short_run(stage), fault.options(executor));
+    const std::string error = error_of(failing_run(stage), fault.options(executor));
     EXPECT_THAT(error, StartsWith("rank " + std::to_string(fault.rank) + ": step " +
                                   std::to_string(fault.step + 1) + ": " +
                                   std::string(op_kind_name(op.kind)) + " on lane " +
@@ -184,7 +184,7 @@ class RanksFailure : public ::testing::Test {
     }
   }
 
-  const RunConfig config_ = short_run(3);
+  const RunConfig config_ = failing_run(3);
   const Outcome expected_ = train_on_ranks(config_).outcome;
 };
 

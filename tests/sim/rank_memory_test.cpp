@@ -32,7 +32,7 @@ using testing::tiny_config;
 using testing::TrainingFiles;
 
 // Blocks of half a million elements: padding is little, as it is in real models.
-const TrainingFiles& files() {
+const TrainingFiles& memory_files() {
   static const TrainingFiles made = [] {
     HfConfig model = random_model_preset("tiny");
     model.vocab_size = 2048;
@@ -46,7 +46,7 @@ const TrainingFiles& files() {
   return made;
 }
 
-const TrainingFiles& odd_files() {
+const TrainingFiles& odd_memory_files() {
   static const TrainingFiles made = [] {
     HfConfig model = random_model_preset("tiny");
     model.vocab_size = 263;
@@ -57,7 +57,7 @@ const TrainingFiles& odd_files() {
   return made;
 }
 
-RunConfig short_run(const TrainingFiles& of) {
+RunConfig short_memory_run(const TrainingFiles& of) {
   RunConfig config = tiny_config(of);
   config.max_steps = 2;
   config.evaluate = false;
@@ -81,11 +81,11 @@ void expect_planned_as_the_formula(RunConfig config, int rank) {
 }
 
 TEST(RankMemory, IsPlannedAsTheFormulaSaysForEachStageWorldAndPlacement) {
-  for (const TrainingFiles* of : {&files(), &odd_files()})
+  for (const TrainingFiles* of : {&memory_files(), &odd_memory_files()})
     for (const int world : {1, 2, 3, 5, 8})
       for (int stage = 0; stage < 4; ++stage) {
         if (testing::sanitized && world % 3 != stage) continue;
-        RunConfig config = of_ranks(short_run(*of), world, stage);
+        RunConfig config = of_ranks(short_memory_run(*of), world, stage);
         expect_planned_as_the_formula(config, world - 1);
         place_ranks_randomly(config, static_cast<std::uint64_t>(10 * world + stage));
         config.bf16 = stage % 2 == 0;
@@ -94,10 +94,11 @@ TEST(RankMemory, IsPlannedAsTheFormulaSaysForEachStageWorldAndPlacement) {
 }
 
 TEST(RankMemory, FallsAsTheRanksGrowInNumberWhereTheStageSlices) {
-  const StateBytes one = planned_bytes(plan_of_rank(of_ranks(short_run(files()), 1, 3), 0).plan);
+  const StateBytes one =
+      planned_bytes(plan_of_rank(of_ranks(short_memory_run(memory_files()), 1, 3), 0).plan);
   for (const int world : {2, 4, 8})
     for (int stage = 0; stage < 4; ++stage) {
-      const RunConfig config = of_ranks(short_run(files()), world, stage);
+      const RunConfig config = of_ranks(short_memory_run(memory_files()), world, stage);
       const StateBytes bytes = planned_bytes(plan_of_rank(config, 0).plan);
       for (const StatePart part : state_parts) {
         const double sharers = stage >= slicing_stage(part) ? world : 1;
@@ -133,7 +134,7 @@ TEST(RankMemory, IsTouchedAsPlannedInEachTierRoleByRole) {
   for (const int world : {2, 4})
     for (int stage = 0; stage < 4; ++stage) {
       if (testing::sanitized && (world > 2 || stage == 1)) continue;
-      RunConfig config = of_ranks(short_run(files()), world, stage);
+      RunConfig config = of_ranks(short_memory_run(memory_files()), world, stage);
       place_state(config, {0.3, 0.4, 0.3});
       const std::string what = "world " + std::to_string(world) + " stage " + std::to_string(stage);
       const MeasuredRanks measured = measure_ranks(config);
@@ -145,7 +146,9 @@ TEST(RankMemory, IsTouchedAsPlannedInEachTierRoleByRole) {
 // All in host memory, so that what is touched is all there is of the role.
 TEST(RankMemory, TouchedByARankIsAnNthOfWhatOneRankTouchesInTheLastStage) {
   const auto touched = [](int world) {
-    return measure_ranks(of_ranks(short_run(files()), world, 3)).states.back().touched;
+    return measure_ranks(of_ranks(short_memory_run(memory_files()), world, 3))
+        .states.back()
+        .touched;
   };
   const StateBytes one = touched(1), four = touched(4);
   for (const StatePart part : state_parts)

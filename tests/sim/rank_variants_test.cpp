@@ -25,13 +25,13 @@ using testing::train_on_ranks;
 
 constexpr std::int64_t horizontal = 1, grouped = 2, vertical = 0;
 
-struct State {
+struct RankStateCase {
   const char* name;
   bool bf16;
   MasterFormat master;
   DType moments;
 };
-constexpr State states[] = {
+constexpr RankStateCase states[] = {
     {"Fp32", false, MasterFormat::f32, DType::f32},
     {"Split", true, MasterFormat::split, DType::f32},
     {"SplitWithQ8Moments", true, MasterFormat::split, DType::q8},
@@ -39,12 +39,12 @@ constexpr State states[] = {
 };
 
 // Under a sanitizer, the one with most parts.
-std::vector<State> tested_states() {
+std::vector<RankStateCase> tested_states() {
   if (testing::sanitized) return {states[2]};
   return {std::begin(states), std::end(states)};
 }
 
-struct Variant {
+struct RankVariant {
   const char* name;
   std::int64_t group;
   const char* update_order;
@@ -52,7 +52,7 @@ struct Variant {
   double max_grad_norm = 0.5;
   std::int64_t kept_layers = 0;
 };
-constexpr Variant variants[] = {
+constexpr RankVariant rank_variants[] = {
     {"Deferred", horizontal, "deferred", 0},
     {"AfterBackwardHalfStreamed", horizontal, "after_backward", 0.5},
     {"VerticalStreamed", vertical, "deferred", 1},
@@ -65,7 +65,7 @@ constexpr Variant variants[] = {
 constexpr std::array<std::pair<int, int>, 5> worlds_and_stages{
     {{2, 0}, {2, 1}, {3, 2}, {2, 3}, {3, 3}}};
 
-RunConfig plain_config(const State& state, int world, double max_grad_norm) {
+RunConfig plain_config(const RankStateCase& state, int world, double max_grad_norm) {
   // Untied: with tied embeddings, groups would change the order of a sum, and are refused.
   RunConfig config = of_ranks(tiny_config(tiny_files()), world, 0);
   config.gradient_accumulation_steps = 4;
@@ -79,10 +79,10 @@ RunConfig plain_config(const State& state, int world, double max_grad_norm) {
   return config;
 }
 
-class RanksVariant : public ::testing::TestWithParam<std::tuple<State, Variant>> {
+class RanksVariant : public ::testing::TestWithParam<std::tuple<RankStateCase, RankVariant>> {
  protected:
-  static const State& state() { return std::get<0>(GetParam()); }
-  static const Variant& variant() { return std::get<1>(GetParam()); }
+  static const RankStateCase& state() { return std::get<0>(GetParam()); }
+  static const RankVariant& variant() { return std::get<1>(GetParam()); }
 
   // Nothing sliced, all in host memory, one op after the other.
   static const Outcome& plain(int world) {
@@ -112,7 +112,7 @@ class RanksVariant : public ::testing::TestWithParam<std::tuple<State, Variant>>
 
 INSTANTIATE_TEST_SUITE_P(All, RanksVariant,
                          ::testing::Combine(::testing::ValuesIn(tested_states()),
-                                            ::testing::ValuesIn(variants)),
+                                            ::testing::ValuesIn(rank_variants)),
                          [](const auto& chosen) {
                            return std::string(std::get<0>(chosen.param).name) +
                                   std::get<1>(chosen.param).name;

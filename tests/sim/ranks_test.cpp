@@ -43,7 +43,7 @@ const TrainingFiles& tied_files() {
 }
 
 // Sizes that no number of ranks divides.
-const TrainingFiles& odd_files() {
+const TrainingFiles& odd_rank_files() {
   static const TrainingFiles made = [] {
     HfConfig model = random_model_preset("tiny");
     model.vocab_size = 263;
@@ -102,14 +102,14 @@ class Ranks : public ::testing::TestWithParam<std::tuple<int, NamedModel>> {
   const Outcome plain_ = plain();
 };
 
-INSTANTIATE_TEST_SUITE_P(Worlds, Ranks,
-                         ::testing::Combine(::testing::ValuesIn(worlds()),
-                                            ::testing::Values(NamedModel{"Tied", tied_files},
-                                                              NamedModel{"OddSizes", odd_files})),
-                         [](const auto& chosen) {
-                           return std::to_string(std::get<0>(chosen.param)) +
-                                  std::get<1>(chosen.param).name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Worlds, Ranks,
+    ::testing::Combine(::testing::ValuesIn(worlds()),
+                       ::testing::Values(NamedModel{"Tied", tied_files},
+                                         NamedModel{"OddSizes", odd_rank_files})),
+    [](const auto& chosen) {
+      return std::to_string(std::get<0>(chosen.param)) + std::get<1>(chosen.param).name;
+    });
 
 TEST_P(Ranks, TrainToTheSameBitsInEachStageWithEverythingInOneTier) {
   for (int stage = 0; stage < num_stages; ++stage) {
@@ -138,7 +138,7 @@ TEST_P(Ranks, TrainToTheSameBitsInEachStageInAnyLegalOrder) {
 
 // What the other tests compare with is a run that learns and clips.
 TEST(RanksTraining, LowersTheLossAndClips) {
-  RunConfig config = of_ranks(tiny_config(odd_files()), 3, 3);
+  RunConfig config = of_ranks(tiny_config(odd_rank_files()), 3, 3);
   const Outcome outcome = train_on_ranks(config).outcome;
   ASSERT_EQ(outcome.losses.size(), 20u);
   ASSERT_GE(outcome.held_out.size(), 3u);
@@ -147,13 +147,13 @@ TEST(RanksTraining, LowersTheLossAndClips) {
 }
 
 TEST(RanksTraining, OfOneRankHasTheBitsOfARunThatKnowsNoRanks) {
-  RunConfig config = tiny_config(odd_files());
+  RunConfig config = tiny_config(odd_rank_files());
   config.max_steps = 6;
   EXPECT_EQ(difference(train(config), train_on_ranks(of_ranks(config, 1, 3)).outcome), "");
 }
 
 TEST(RanksTraining, DependsOnTheWorldSizeSinceMoreTokensAreSeen) {
-  RunConfig config = tiny_config(odd_files());
+  RunConfig config = tiny_config(odd_rank_files());
   config.max_steps = 3;
   const Outcome two = train_on_ranks(of_ranks(config, 2, 3)).outcome;
   EXPECT_EQ(difference(two, train_on_ranks(of_ranks(config, 3, 3)).outcome),

@@ -34,7 +34,7 @@ using testing::two_stage_1;
 using testing::two_stage_3;
 using testing::Way;
 
-constexpr std::int64_t saved_step = 4, last_step = 8;
+constexpr std::int64_t resumed_step = 4, resumed_last_step = 8;
 
 class Resume : public ::testing::Test {
  protected:
@@ -42,7 +42,7 @@ class Resume : public ::testing::Test {
 
   // The same global batch of 6 micro-batches on however many ranks.
   RunConfig config(const Way& way) const {
-    RunConfig config = saving_config(files_, saved_step, last_step);
+    RunConfig config = saving_config(files_, resumed_step, resumed_last_step);
     config.gradient_accumulation_steps = 6 / way.world;
     way.apply(config);
     return config;
@@ -70,9 +70,9 @@ TEST_F(Resume, GivesTheSameBitsWhereTheWorldIsTheSame) {
   for (const auto& [from, to] : pairs) {
     const RunConfig first = config(from);
     const RunTrail whole = bench_.train(first, from.world);
-    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first, saved_step));
-    EXPECT_EQ(resumed.steps.begin()->first, saved_step + 1);
-    EXPECT_EQ(difference_after(saved_step, whole, resumed), "") << from.name << " -> " << to.name;
+    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first, resumed_step));
+    EXPECT_EQ(resumed.steps.begin()->first, resumed_step + 1);
+    EXPECT_EQ(difference_after(resumed_step, whole, resumed), "") << from.name << " -> " << to.name;
   }
 }
 
@@ -82,11 +82,12 @@ TEST_F(Resume, GivesTheSameWithinRoundingWhereTheWorldIsAnother) {
   for (const auto& [from, to] : pairs) {
     const RunConfig first = config(from);
     const RunTrail whole = bench_.train(first, from.world);
-    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first, saved_step));
+    const RunTrail resumed = bench_.train(config(to), to.world, checkpoint_of(first, resumed_step));
     for (const auto& [step, loss] : resumed.steps)
       EXPECT_NEAR(loss.first, whole.steps.at(step).first, 2e-3 * loss.first)
           << from.name << " -> " << to.name << ", step " << step;
-    EXPECT_EQ(resumed.learning_rates.at(last_step), whole.learning_rates.at(last_step));
+    EXPECT_EQ(resumed.learning_rates.at(resumed_last_step),
+              whole.learning_rates.at(resumed_last_step));
   }
 }
 
@@ -96,8 +97,8 @@ TEST_F(Resume, KeepsApproximateMoments) {
     first.optimizer_moments = second.optimizer_moments = moments;
     second.offload.tile_bytes = 16 << 10;
     const RunTrail whole = bench_.train(first, 1);
-    const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first, saved_step));
-    EXPECT_EQ(difference_after(saved_step, whole, resumed), "");
+    const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first, resumed_step));
+    EXPECT_EQ(difference_after(resumed_step, whole, resumed), "");
   }
 }
 
@@ -107,7 +108,7 @@ TEST_F(Resume, FindsItsPlaceWithOtherMicroBatchesOfTheSameGlobalBatch) {
   second.per_device_train_batch_size *= 2;
   second.gradient_accumulation_steps /= 2;
   const RunTrail whole = bench_.train(first, 1);
-  const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first, saved_step));
+  const RunTrail resumed = bench_.train(second, 1, checkpoint_of(first, resumed_step));
   for (const auto& [step, loss] : resumed.steps)
     EXPECT_NEAR(loss.first, whole.steps.at(step).first, 1e-5 * loss.first) << step;
 }
@@ -118,7 +119,7 @@ TEST_F(Resume, RefusesWhatIsNotTheSameRun) {
   const auto refused = [&](const std::function<void(RunConfig&)>& change) {
     RunConfig other = config(in_ram);
     change(other);
-    return [this, other, &first] { bench_.train(other, 1, checkpoint_of(first, saved_step)); };
+    return [this, other, &first] { bench_.train(other, 1, checkpoint_of(first, resumed_step)); };
   };
   EXPECT_THAT(refused([](RunConfig& c) { c.data_seed = 7; }),
               ThrowsMessage<Error>(HasSubstr("data_seed")));
@@ -134,8 +135,8 @@ TEST_F(Resume, RefusesToEndBeforeItsCheckpoint) {
   const RunConfig first = config(in_ram);
   bench_.train(first, 1);
   RunConfig shorter = config(in_ram);
-  shorter.max_steps = saved_step - 1;
-  EXPECT_THAT([&] { bench_.train(shorter, 1, checkpoint_of(first, saved_step)); },
+  shorter.max_steps = resumed_step - 1;
+  EXPECT_THAT([&] { bench_.train(shorter, 1, checkpoint_of(first, resumed_step)); },
               ThrowsMessage<ConfigError>(HasSubstr("max_steps")));
 }
 
@@ -144,7 +145,7 @@ TEST_F(Resume, TellsWhichRanksCouldGoOnWhereTheRowsDoNotDivide) {
   bench_.train(first, 1);
   RunConfig other = config(in_ram);
   other.per_device_train_batch_size = 7;
-  EXPECT_THAT([&] { bench_.train(other, 3, checkpoint_of(first, saved_step)); },
+  EXPECT_THAT([&] { bench_.train(other, 3, checkpoint_of(first, resumed_step)); },
               ThrowsMessage<ConfigError>(HasSubstr("so that their product divides it")))
       << "of the kind that it has on one rank";
 }
@@ -156,8 +157,8 @@ TEST_F(Resume, KeepsAsManyCheckpointsAsItWasTold) {
   bench_.train(limited, 1);
   const auto kept = list_checkpoints(bench_.disk().file_system(), limited.output_dir.string());
   ASSERT_EQ(kept.size(), 2u);
-  EXPECT_EQ(kept[0].step, last_step - 1);
-  EXPECT_EQ(kept[1].step, last_step);
+  EXPECT_EQ(kept[0].step, resumed_last_step - 1);
+  EXPECT_EQ(kept[1].step, resumed_last_step);
 }
 
 }  // namespace

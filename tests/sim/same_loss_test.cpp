@@ -14,7 +14,7 @@ using testing::Outcome;
 using testing::tiny_config;
 using testing::train;
 
-constexpr double loss_tolerance = 1e-5, norm_tolerance = 1e-4;  // relative
+constexpr double same_loss_tolerance = 1e-5, same_norm_tolerance = 1e-4;  // relative
 
 RunConfig fp32_config(int documents) {
   RunConfig config = tiny_config(make_training_files(random_model_preset("tiny"), documents));
@@ -32,9 +32,9 @@ void expect_close(const std::vector<double>& expected, const std::vector<double>
 }
 
 void expect_close(const Outcome& expected, const Outcome& got) {
-  expect_close(expected.losses, got.losses, loss_tolerance);
-  expect_close(expected.norms, got.norms, norm_tolerance);
-  expect_close(expected.held_out, got.held_out, loss_tolerance);
+  expect_close(expected.losses, got.losses, same_loss_tolerance);
+  expect_close(expected.norms, got.norms, same_norm_tolerance);
+  expect_close(expected.held_out, got.held_out, same_loss_tolerance);
 }
 
 TEST(Loss, IsTheSameForOneMicroBatchOfEightRowsAsForEightOfOne) {

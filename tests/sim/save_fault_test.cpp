@@ -28,7 +28,7 @@ using testing::RunTrail;
 using Lasting = testing::OneFault::Lasting;
 
 constexpr std::uint64_t never = ~std::uint64_t{0};
-constexpr std::int64_t last_step = 4;
+constexpr std::int64_t faulty_last_step = 4;
 
 // A sample of them under a sanitizer.
 std::uint64_t every(int plain, int fewer) {
@@ -39,7 +39,7 @@ std::uint64_t every(int plain, int fewer) {
 // checkpoints is on the disk that fails.
 RunConfig run_that_saves() {
   RunConfig config = testing::tiny_config(testing::one_layer_files());
-  config.max_steps = last_step;
+  config.max_steps = faulty_last_step;
   config.gradient_accumulation_steps = 1;
   config.evaluate = false;
   config.save_steps = 2;
@@ -59,7 +59,7 @@ class SaveFault : public ::testing::Test {
   const RunTrail& expected(int world) {
     auto& trail = expected_[world];
     if (trail.steps.empty()) trail = ResumeBench().train(run_that_saves(), world);
-    EXPECT_EQ(trail.steps.size(), static_cast<std::size_t>(last_step));
+    EXPECT_EQ(trail.steps.size(), static_cast<std::size_t>(faulty_last_step));
     return trail;
   }
   void expect_whole(IoEngine& engine, const std::vector<CheckpointEntry>& listed) {
@@ -114,7 +114,7 @@ class OneSaveFault : public SaveFault {
     // Who says nothing has done it all.
     if (trail.said_of_saves.empty()) {
       ASSERT_EQ(listed.size(), 1u);
-      EXPECT_EQ(listed[0].step, last_step);
+      EXPECT_EQ(listed[0].step, faulty_last_step);
     }
     if (!listed.empty() && at % 8 == 0) expect_resumes(bench, listed.back(), world);
     fs::remove_all(config.output_dir);
@@ -211,7 +211,7 @@ class SavePowerCut : public SaveFault {
 };
 
 TEST_F(SavePowerCut, AtAnyChangeLeavesTheLastGoodCheckpoint) {
-  const std::uint64_t all = changes_of(last_step, 1), first = changes_of(2, 1);
+  const std::uint64_t all = changes_of(faulty_last_step, 1), first = changes_of(2, 1);
   ASSERT_GT(all, first + 20);
   for (const std::uint64_t seed : {0, 1})
     for (std::uint64_t at = 0; at < all && !HasFailure(); at += every(1, 23))
@@ -219,7 +219,7 @@ TEST_F(SavePowerCut, AtAnyChangeLeavesTheLastGoodCheckpoint) {
 }
 
 TEST_F(SavePowerCut, UnderThreeRanksLeavesTheLastGoodCheckpoint) {
-  const std::uint64_t all = changes_of(last_step, 3), first = changes_of(2, 3);
+  const std::uint64_t all = changes_of(faulty_last_step, 3), first = changes_of(2, 3);
   for (std::uint64_t at = 0; at < all && !HasFailure(); at += every(13, 97))
     expect_harmless(2, at, 3, first);
 }

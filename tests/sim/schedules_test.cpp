@@ -24,16 +24,16 @@ using testing::tiny_files;
 using testing::train;
 
 constexpr int micro_batches = 4;
-constexpr std::int64_t horizontal = 1, grouped = 2, vertical = 0;
+constexpr std::int64_t horizontal_order = 1, grouped_order = 2, vertical_order = 0;
 
-struct State {
+struct ScheduleState {
   const char* name;
   bool bf16;
   MasterFormat master;
   DType moments;
 };
 
-struct Variant {
+struct ScheduledVariant {
   const char* name;
   std::int64_t group;
   const char* update_order;
@@ -41,19 +41,19 @@ struct Variant {
   double max_grad_norm = 0.5;
 };
 
-constexpr Variant variants[] = {
-    {"Vertical", vertical, "after_backward", 0},
-    {"Grouped", grouped, "after_backward", 0},
-    {"Deferred", horizontal, "deferred", 0},
-    {"AfterBackward", horizontal, "after_backward", 0},
-    {"HalfStreamed", horizontal, "deferred", 0.5},
-    {"Streamed", horizontal, "after_backward", 1},
-    {"VerticalDeferredHalfStreamed", vertical, "deferred", 0.5},
-    {"DuringBackward", horizontal, "during_backward", 0, 0},
-    {"VerticalDuringBackwardStreamed", vertical, "during_backward", 1, 0},
+constexpr ScheduledVariant scheduled_variants[] = {
+    {"Vertical", vertical_order, "after_backward", 0},
+    {"Grouped", grouped_order, "after_backward", 0},
+    {"Deferred", horizontal_order, "deferred", 0},
+    {"AfterBackward", horizontal_order, "after_backward", 0},
+    {"HalfStreamed", horizontal_order, "deferred", 0.5},
+    {"Streamed", horizontal_order, "after_backward", 1},
+    {"VerticalDeferredHalfStreamed", vertical_order, "deferred", 0.5},
+    {"DuringBackward", horizontal_order, "during_backward", 0, 0},
+    {"VerticalDuringBackwardStreamed", vertical_order, "during_backward", 1, 0},
 };
 
-RunConfig plain_config(const State& state, double max_grad_norm) {
+RunConfig plain_config(const ScheduleState& state, double max_grad_norm) {
   // Untied: with tied embeddings, groups would change the order of a sum, and are refused.
   RunConfig config = tiny_config(tiny_files());
   config.gradient_accumulation_steps = micro_batches;
@@ -67,10 +67,11 @@ RunConfig plain_config(const State& state, double max_grad_norm) {
   return config;
 }
 
-class ScheduleVariant : public ::testing::TestWithParam<std::tuple<State, Variant>> {
+class ScheduleVariant
+    : public ::testing::TestWithParam<std::tuple<ScheduleState, ScheduledVariant>> {
  protected:
-  static const State& state() { return std::get<0>(GetParam()); }
-  static const Variant& variant() { return std::get<1>(GetParam()); }
+  static const ScheduleState& state() { return std::get<0>(GetParam()); }
+  static const ScheduledVariant& variant() { return std::get<1>(GetParam()); }
 
   // All in host memory, one op after the other.
   static const Outcome& plain() {
@@ -92,11 +93,12 @@ class ScheduleVariant : public ::testing::TestWithParam<std::tuple<State, Varian
 
 INSTANTIATE_TEST_SUITE_P(
     All, ScheduleVariant,
-    ::testing::Combine(::testing::Values(State{"Bf16", true, MasterFormat::f32, DType::f32},
-                                         State{"Fp32", false, MasterFormat::f32, DType::f32},
-                                         State{"SplitWithQ8Moments", true, MasterFormat::split,
-                                               DType::q8}),
-                       ::testing::ValuesIn(variants)),
+    ::testing::Combine(::testing::Values(ScheduleState{"Bf16", true, MasterFormat::f32, DType::f32},
+                                         ScheduleState{"Fp32", false, MasterFormat::f32,
+                                                       DType::f32},
+                                         ScheduleState{"SplitWithQ8Moments", true,
+                                                       MasterFormat::split, DType::q8}),
+                       ::testing::ValuesIn(scheduled_variants)),
     [](const auto& chosen) {
       return std::string(std::get<0>(chosen.param).name) + std::get<1>(chosen.param).name;
     });
@@ -127,9 +129,9 @@ TEST(Schedules, OfGroupsAreRefusedWithTiedEmbeddings) {
   HfConfig model = random_model_preset("tiny");
   model.tie_word_embeddings = true;
   RunConfig config = tiny_config(make_training_files(model, 20));
-  config.offload.accumulation_group = vertical;
+  config.offload.accumulation_group = vertical_order;
   EXPECT_THROW(testing::plan_here(config), ConfigError);
-  config.offload.accumulation_group = horizontal;
+  config.offload.accumulation_group = horizontal_order;
   EXPECT_NO_THROW(testing::plan_here(config));
 }
 

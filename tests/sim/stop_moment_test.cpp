@@ -25,7 +25,7 @@ using testing::ResumedRank;
 using testing::rounds;
 using testing::RunTrail;
 
-constexpr std::int64_t last_step = 6;
+constexpr std::int64_t stopped_last_step = 6;
 
 // Where ops begin.
 using Moment = std::pair<OpKind, Lane>;
@@ -38,7 +38,7 @@ class StopMoment : public ::testing::TestWithParam<int> {
   // With an op of every kind: state on all tiers.
   RunConfig config() const {
     RunConfig config = testing::of_ranks(testing::tiny_config(files_), GetParam(), 3);
-    config.max_steps = last_step;
+    config.max_steps = stopped_last_step;
     config.evaluate = false;
     config.save_steps = 2;
     config.save_total_limit = 2;

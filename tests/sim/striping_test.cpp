@@ -26,7 +26,7 @@ struct DriveSet {
   std::vector<double> weights;
 };
 
-RunConfig all_on_nvme(const DriveSet& drives) {
+RunConfig all_striped(const DriveSet& drives) {
   RunConfig config = tiny_config(tiny_files());
   config.max_steps = rounds(10, 4);
   OffloadConfig& o = config.offload;
@@ -40,7 +40,7 @@ RunConfig all_on_nvme(const DriveSet& drives) {
 }
 
 const Outcome& on_one_drive() {
-  static const Outcome outcome = train(all_on_nvme({1, {}}), {ExecutionMode::serial});
+  static const Outcome outcome = train(all_striped({1, {}}), {ExecutionMode::serial});
   return outcome;
 }
 
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Striping,
 
 TEST_P(Striping, NeverChangesABitWhateverTheEngineAndVerification) {
   for (const bool verified : {false, true}) {
-    RunConfig config = all_on_nvme(GetParam());
+    RunConfig config = all_striped(GetParam());
     config.offload.verify_nvme = verified;
     for (const char* engine : {"auto", "threads"}) {
       config.offload.io_engine = engine;
@@ -71,7 +71,7 @@ TEST_P(Striping, NeverChangesABitWhateverTheEngineAndVerification) {
 }
 
 TEST_P(Striping, PutsOnEachDriveItsShareToOneTile) {
-  const RunConfig config = all_on_nvme(GetParam());
+  const RunConfig config = all_striped(GetParam());
   const Plan plan = plan_run(config, Purpose::train).plan;
   std::vector<double> weights = GetParam().weights;
   if (weights.empty()) weights.assign(GetParam().count, 1);

@@ -67,7 +67,7 @@ Watched watch(const RunConfig& config, const TrainerOptions& options, ExecutionM
   return watched;
 }
 
-MachineProfile small_machine() {
+MachineProfile traced_machine() {
   MachineProfile machine;
   machine.name = "test";
   machine.accelerator.memory_bytes = 1ull << 34;
@@ -143,7 +143,7 @@ TEST(Trace, PutsWhatWasPredictedBesideTheFirstStep) {
   const RunConfig config = placed_config();
   const fs::path path = trace_path();
   TraceFile file(path);
-  watch(config, {&file, 1, predict_step(plan_here(config), small_machine())},
+  watch(config, {&file, 1, predict_step(plan_here(config), traced_machine())},
         ExecutionMode::threaded);
   const TraceContent trace = read_trace(path);
   EXPECT_EQ(steps_of(trace, 1), (std::set<std::string>{"3"}));
@@ -208,7 +208,7 @@ TEST(LiveRoofline, IsOfEveryStepAfterTheFirstTwo) {
 
 TEST(LiveRoofline, ComparesWithWhatWasPredicted) {
   const RunConfig config = placed_config();
-  const auto predicted = predict_step(plan_here(config), small_machine());
+  const auto predicted = predict_step(plan_here(config), traced_machine());
   ASSERT_TRUE(predicted);
   const Watched watched = watch(config, {nullptr, 1, predicted}, ExecutionMode::threaded);
   const Roofline& roofline = watched.training.roofline;

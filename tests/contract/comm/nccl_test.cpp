@@ -36,7 +36,7 @@ void expect_clean(NcclMachine& machine) {
 }
 
 template <typename Check>
-std::string name_of(const ::testing::TestParamInfo<std::tuple<int, Check>>& info) {
+std::string nccl_name_of(const ::testing::TestParamInfo<std::tuple<int, Check>>& info) {
   return std::string(std::get<1>(info.param).name) + std::to_string(std::get<0>(info.param));
 }
 
@@ -52,7 +52,7 @@ TEST_P(NcclRanks, KeepAPromise) {
 INSTANTIATE_TEST_SUITE_P(Communicators, NcclRanks,
                          ::testing::Combine(::testing::Values(1, 2, 3, 5),
                                             ::testing::ValuesIn(lasting_checks())),
-                         name_of<LastingCheck>);
+                         nccl_name_of<LastingCheck>);
 
 class NcclJobs : public ::testing::TestWithParam<std::tuple<int, JobCheck>> {};
 
@@ -93,7 +93,7 @@ TEST_P(NcclJobs, KeepAPromise) {
 INSTANTIATE_TEST_SUITE_P(Communicators, NcclJobs,
                          ::testing::Combine(::testing::Values(2, 3),
                                             ::testing::ValuesIn(job_checks())),
-                         name_of<JobCheck>);
+                         nccl_name_of<JobCheck>);
 
 }  // namespace
 }  // namespace strata::testing

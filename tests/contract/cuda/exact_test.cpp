@@ -13,7 +13,6 @@
 namespace strata::testing {
 namespace {
 
-constexpr DType storages[] = {DType::f32, DType::bf16};
 constexpr std::int64_t sizes[] = {1, 7, 8, 31, 64, 2047, 2049, 9001};
 
 // Calls check with the kernels under several orders, and an offset that unaligns tensors.
@@ -23,12 +22,6 @@ void on_every_order(F check) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     check(*make_kernels_under_test(seed), static_cast<std::int64_t>(seed * 3));
   }
-}
-
-Tensor placed(const Tensor& source, std::int64_t offset) {
-  Tensor result(source.view().dtype, source.view().shape, offset);
-  for (std::int64_t i = 0; i < source.count(); ++i) result.set(i, source.at(i));
-  return result;
 }
 
 class CudaExact : public ::testing::Test {

@@ -62,12 +62,6 @@ TEST_F(CudaLinear, BackwardWeightSumsOverTokens) {
   }
 }
 
-Tensor placed(const Tensor& source, std::int64_t offset) {
-  Tensor result(source.view().dtype, source.view().shape, offset);
-  for (std::int64_t i = 0; i < source.count(); ++i) result.set(i, source.at(i));
-  return result;
-}
-
 TEST_F(CudaLinear, TakesOperandsThatStartAnywhere) {
   for (DType dtype : {DType::f32, DType::bf16}) {
     const Tensor x = placed(random(dtype, {24, 40}), 1), w = placed(random(dtype, {32, 40}), 3),

@@ -10,14 +10,6 @@
 namespace strata::testing {
 namespace {
 
-constexpr DType storages[] = {DType::f32, DType::bf16};
-
-Tensor placed(const Tensor& source, std::int64_t offset) {
-  Tensor result(source.view().dtype, source.view().shape, offset);
-  for (std::int64_t i = 0; i < source.count(); ++i) result.set(i, source.at(i));
-  return result;
-}
-
 class CudaRows : public ::testing::Test {
  protected:
   Stream& stream() { return host_stream(); }

@@ -90,4 +90,14 @@ inline auto every_case() {
 }
 std::string case_name(const ::testing::TestParamInfo<std::tuple<Implementation, DType>>& info);
 
+// What kernels store activations and weights in.
+constexpr DType storages[] = {DType::f32, DType::bf16};
+
+// The same values from element `offset` of a buffer on: operands start anywhere.
+inline Tensor placed(const Tensor& source, std::int64_t offset) {
+  Tensor result(source.view().dtype, source.view().shape, offset);
+  for (std::int64_t i = 0; i < source.count(); ++i) result.set(i, source.at(i));
+  return result;
+}
+
 }  // namespace strata::testing

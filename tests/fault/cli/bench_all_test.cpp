@@ -8,8 +8,8 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class CliBenchAll : public CliTest {
  protected:

@@ -8,8 +8,8 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 class CliBenchGpu : public CliTest {
  protected:

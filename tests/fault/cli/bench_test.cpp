@@ -14,13 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
-
-constexpr int exit_usage = 2;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // A folder on the drive that holds the binary, which is where somebody built: a drive more often
 // than the folder of temporary files is.
@@ -49,7 +47,7 @@ class CliBench : public CliTest {
                                               result.err.find("tmpfs") != std::string::npos);
   }
   void expect_usage(const std::vector<std::string>& arguments,
-                    const testing::Matcher<std::string>& message) const {
+                    const ::testing::Matcher<std::string>& message) const {
     const ProcessResult result = run(arguments);
     EXPECT_EQ(result.exit_code, exit_usage) << result.out << result.err;
     EXPECT_THAT(result.out + result.err, message);

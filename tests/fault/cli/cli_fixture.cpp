@@ -46,7 +46,7 @@ std::string paragraphs() {
 }  // namespace
 
 CliTest::CliTest() {
-  std::string pattern = testing::TempDir() + "strata-cli-XXXXXX";
+  std::string pattern = ::testing::TempDir() + "strata-cli-XXXXXX";
   folder_ = ::mkdtemp(pattern.data());
   ::setenv("CUDA_VISIBLE_DEVICES", "", 1);  // These are runs on the host, whatever else is there.
 }

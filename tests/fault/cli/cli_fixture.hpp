@@ -15,7 +15,10 @@
 
 namespace strata {
 
-class CliTest : public testing::Test {
+// What the program ends with: docs/config.md.
+constexpr int exit_failure = 1, exit_usage = 2, exit_drive_stalled = 3;
+
+class CliTest : public ::testing::Test {
  protected:
   CliTest();
   ~CliTest() override;

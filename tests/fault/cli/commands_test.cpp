@@ -12,12 +12,12 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::IsSupersetOf;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 double loss_in(const std::string& evaluation) {
   double loss = -1;
@@ -36,7 +36,7 @@ std::vector<nlohmann::json> json_lines(const std::string& text) {
 TEST_F(CliTest, SaysItsVersion) {
   const ProcessResult result = run({"--version"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.out, testing::MatchesRegex("strata [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(result.out, ::testing::MatchesRegex("strata [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
 TEST_F(CliTest, DescribesEveryCommandAndEveryOption) {
@@ -239,7 +239,7 @@ TEST_F(CliTest, ColorsATerminalUnlessToldNotTo) {
   EXPECT_EQ(color.exit_code, 0) << color.out;
   EXPECT_THAT(color.out, HasSubstr("\033[1m"));
   EXPECT_THAT(shown("NO_COLOR=1 TERM=xterm ").out,
-              AllOf(HasSubstr("step 1/1"), Not(testing::ContainsRegex("\033\\[[0-9]+m"))));
+              AllOf(HasSubstr("step 1/1"), Not(::testing::ContainsRegex("\033\\[[0-9]+m"))));
 }
 
 }  // namespace

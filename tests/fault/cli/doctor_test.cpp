@@ -8,9 +8,9 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // The finding of this topic; null when there is none.
 nlohmann::json finding_of(const nlohmann::json& report, const std::string& topic) {

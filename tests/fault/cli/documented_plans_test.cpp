@@ -51,9 +51,9 @@ std::string missing_line(const Example& example, const std::string& output) {
 }
 
 class DocumentedPlanSearchFor70B : public CliTest,
-                                   public testing::WithParamInterface<const char*> {};
+                                   public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Pages, DocumentedPlanSearchFor70B,
-                         testing::Values("README.md", "docs/design/planning.md"),
+                         ::testing::Values("README.md", "docs/design/planning.md"),
                          [](const auto& page) {
                            return page.param == std::string("README.md") ? "Readme" : "Planning";
                          });

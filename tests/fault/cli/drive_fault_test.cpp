@@ -14,15 +14,14 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::AnyOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Matcher;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Matcher;
+using ::testing::SizeIs;
 
-constexpr int exit_failure = 1, exit_drive_stalled = 3;
 constexpr std::uint64_t mib = 1 << 20;
 
 class CliDriveFault : public CliTest {

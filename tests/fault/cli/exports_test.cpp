@@ -11,14 +11,12 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
-
-constexpr int exit_failure = 1;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST_F(CliOnDrive, KeepsEveryStepDurableUntilTheExportStands) {
   std::string steps;
@@ -63,7 +61,7 @@ TEST_F(CliTest, LeavesNothingOfAnExportThatFindsNoRoom) {
   const std::vector<std::string> names = names_in("");
   EXPECT_TRUE(std::ranges::none_of(names, [](const std::string& name) {
     return name.starts_with("out.") || name == "out";
-  })) << testing::PrintToString(names);
+  })) << ::testing::PrintToString(names);
 }
 
 }  // namespace

@@ -9,21 +9,21 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 class CliFault : public CliOnDrive {
  protected:
   std::vector<std::string> endless() const { return command(train({"max_steps=1000000"})); }
 };
 
-class CliStop : public CliFault, public testing::WithParamInterface<int> {};
+class CliStop : public CliFault, public ::testing::WithParamInterface<int> {};
 
-INSTANTIATE_TEST_SUITE_P(BySignal, CliStop, testing::Values(SIGINT, SIGTERM),
+INSTANTIATE_TEST_SUITE_P(BySignal, CliStop, ::testing::Values(SIGINT, SIGTERM),
                          [](const auto& parameter) {
                            return parameter.param == SIGINT ? "SIGINT" : "SIGTERM";
                          });

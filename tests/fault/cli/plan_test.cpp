@@ -9,11 +9,9 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-
-constexpr int exit_failure = 1, exit_usage = 2;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CliPlan : public CliTest {
  protected:
@@ -134,8 +132,8 @@ TEST_F(CliPlan, WritesJsonTraceAndPicture) {
   EXPECT_EQ(json["prediction"]["format"], "strata-prediction-1");
   EXPECT_GT(json["prediction"]["tokens_per_s"], 0);
   EXPECT_TRUE(nlohmann::json::accept(text("trace.json")));
-  EXPECT_THAT(text("plan.svg"), AllOf(testing::StartsWith("<svg"), HasSubstr("GPU compute"),
-                                      testing::EndsWith("</svg>\n")));
+  EXPECT_THAT(text("plan.svg"), AllOf(::testing::StartsWith("<svg"), HasSubstr("GPU compute"),
+                                      ::testing::EndsWith("</svg>\n")));
   EXPECT_THAT(result.out, HasSubstr("wrote " + path("plan.svg").string()));
 }
 

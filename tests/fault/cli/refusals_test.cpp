@@ -6,11 +6,9 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-
-constexpr int exit_failure = 1, exit_usage = 2;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class CliRefusal : public CliOnDrive {
  protected:
@@ -22,7 +20,7 @@ class CliRefusal : public CliOnDrive {
       EXPECT_EQ(name.find(".tmp-"), std::string::npos) << name;
   }
   void expect_refused(const std::vector<std::string>& overrides, int exit_code,
-                      const testing::Matcher<std::string>& message) {
+                      const ::testing::Matcher<std::string>& message) {
     const ProcessResult result = run(train(overrides));
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
     EXPECT_THAT(result.err, message);

@@ -21,7 +21,7 @@ constexpr std::size_t num_sizes = 8;
 constexpr float sizes[num_sizes] = {1, 0, 1e-41f, 1e-30f, 1e-9f, 0x1p-10f, 1e4f, 1e16f};
 // Of the largest value that elements with gradients of one size had in any recorded step. Both
 // sides round each fp32 operation, not always the same ones.
-constexpr double tolerance = 2e-6;
+constexpr double update_tolerance = 2e-6;
 
 class GoldenUpdate {
  public:
@@ -77,7 +77,7 @@ class GoldenUpdate {
   static void expect_row(const Row& values, const std::vector<double>& golden, std::size_t index,
                          std::size_t row, const std::string& what) {
     for (std::size_t i = 0; i < elements; ++i) {
-      const double bound = tolerance * largest(golden, row, i % num_sizes) + 1e-44;
+      const double bound = update_tolerance * largest(golden, row, i % num_sizes) + 1e-44;
       ASSERT_NEAR(static_cast<double>(values[i]), golden[(index * 3 + row) * elements + i], bound)
           << what << " element " << i;
     }

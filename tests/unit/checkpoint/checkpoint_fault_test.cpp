@@ -18,8 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using Lasting = OneFault::Lasting;
 
-const std::string out = "/out";
-
 std::vector<StateVector> few_vectors() {
   return {{Role::master, "a", DType::f32, 2 * norm_chunk_elements + 17},
           {Role::moment1, "a", DType::q8, 2 * norm_chunk_elements + 5}};

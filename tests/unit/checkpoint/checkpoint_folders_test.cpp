@@ -11,8 +11,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string out = "/out";
-
 std::vector<StateVector> one_vector() { return {{Role::master, "a", DType::f32, 10}}; }
 
 class CheckpointFolders : public ::testing::Test {

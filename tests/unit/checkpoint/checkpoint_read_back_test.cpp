@@ -19,8 +19,7 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string out = "/out";
-constexpr Cut cut = {.tile_elements = norm_chunk_elements};
+constexpr Cut cut_into_tiles = {.tile_elements = norm_chunk_elements};
 
 std::vector<StateVector> direct_vectors() {
   return {{Role::master, "a", DType::f32, 3 * norm_chunk_elements + 17},
@@ -33,13 +32,13 @@ StateVector shared_vector() {
 
 std::vector<StatePiece> write_all(CheckpointWriter& writer,
                                   const std::vector<StateVector>& vectors) {
-  write_rank(writer, vectors, 1, cut, 0);
+  write_rank(writer, vectors, 1, cut_into_tiles, 0);
   return writer.finish();
 }
 
 std::string piece_name(const std::vector<StateVector>& vectors, std::size_t number) {
   for (const StateVector& vector : vectors)
-    for (const Range& range : cut.of(vector.count))
+    for (const Range& range : cut_into_tiles.of(vector.count))
       if (number-- == 0)
         return "elements [" + std::to_string(range.first) + ", " + std::to_string(range.end()) +
                ") of vector \"" + state_vector_name(vector) + "\"";
@@ -47,7 +46,7 @@ std::string piece_name(const std::vector<StateVector>& vectors, std::size_t numb
 }
 std::size_t num_pieces(const std::vector<StateVector>& vectors) {
   std::size_t pieces = 0;
-  for (const StateVector& vector : vectors) pieces += cut.of(vector.count).size();
+  for (const StateVector& vector : vectors) pieces += cut_into_tiles.of(vector.count).size();
   return pieces;
 }
 
@@ -67,7 +66,7 @@ TEST(CheckpointReadBack, BeginsBeforeTheLastPieceIsWritten) {
   const auto contents = vector_contents(vector, 1);
   const auto writer = CheckpointWriter::open(engine, out, 1, {vector}, true);
   std::uint64_t read = 0;
-  for (const Range& range : cut.of(vector.count)) {
+  for (const Range& range : cut_into_tiles.of(vector.count)) {
     const Buffer memory = piece_memory(vector, range, contents);
     Outcome outcome;
     writer->write(0, range.first, range.count, memory.span(), outcome);
@@ -309,7 +308,7 @@ TEST(CheckpointReadBack, EndsWithAWriterThatIsGivenUp) {
     std::deque<Outcome> outcomes;
     {
       const auto writer = CheckpointWriter::open(*engine, out, 1, {vector}, true);
-      for (const Range& range : cut.of(vector.count)) {
+      for (const Range& range : cut_into_tiles.of(vector.count)) {
         if (std::ssize(memory) == pieces) break;
         memory.push_back(piece_memory(vector, range, contents));
         writer->write(0, range.first, range.count, memory.back().span(), outcomes.emplace_back());
@@ -325,7 +324,7 @@ TEST(CheckpointReadBack, ThatFailedLeavesLaterSavesAsGoodAsEver) {
     if (number == 0) bytes[0] ^= std::byte{1};
   });
   EXPECT_THAT(failure_of_finish<Error>(engine, direct_vectors()), HasSubstr("does not come back"));
-  save(engine, out, 1, direct_vectors(), 2, cut);
+  save(engine, out, 1, direct_vectors(), 2, cut_into_tiles);
   EXPECT_TRUE(is_good(engine, out + "/checkpoint-1", 2));
 }
 

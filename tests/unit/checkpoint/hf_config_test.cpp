@@ -10,8 +10,8 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 json minimal() {
   return {{"architectures", {"LlamaForCausalLM"}},

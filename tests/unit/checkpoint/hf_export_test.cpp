@@ -13,13 +13,13 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 namespace fs = std::filesystem;
 
 // A base folder with weights and all the files that travel, and some that do not.
-class HfExport : public testing::Test {
+class HfExport : public ::testing::Test {
  protected:
   HfExport() {
     make_random_model(base_, {.config = random_model_preset("tiny")});

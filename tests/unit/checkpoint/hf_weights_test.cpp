@@ -8,8 +8,8 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::vector<ExpectedTensor> two_tensors{{"a", {2}}, {"b", {1, 2}}};
 const std::vector<ExpectedTensor> tied{{"model.embed_tokens.weight", {2, 1}}};

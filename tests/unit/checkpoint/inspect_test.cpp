@@ -10,9 +10,9 @@
 namespace strata {
 namespace {
 
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(InspectSafetensors, ListsTensorsAndTotals) {
   const TempFolder folder;

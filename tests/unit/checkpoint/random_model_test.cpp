@@ -11,7 +11,7 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::vector<float> all_values(const std::filesystem::path& folder) {
   std::vector<float> all;
@@ -39,8 +39,9 @@ RandomModelOptions tiny_options() { return {.config = random_model_preset("tiny"
 TEST(RandomModel, WritesAFolderThatOpens) {
   const TempFolder folder;
   make_random_model(folder / "model", tiny_options());
-  EXPECT_THAT(names_in(folder / "model"), testing::ElementsAre("config.json", "model.safetensors"));
-  EXPECT_THAT(names_in(folder.path()), testing::ElementsAre("model"));
+  EXPECT_THAT(names_in(folder / "model"),
+              ::testing::ElementsAre("config.json", "model.safetensors"));
+  EXPECT_THAT(names_in(folder.path()), ::testing::ElementsAre("model"));
   const HfConfig config = read_hf_config(folder / "model");
   EXPECT_EQ(config.dtype, "bfloat16");
   EXPECT_EQ(std::ssize(all_values(folder / "model")), num_parameters(config));
@@ -171,7 +172,7 @@ TEST(RandomModel, WritesOnlyTheConfigWhenShapeOnly) {
   const TempFolder folder;
   make_random_model(folder / "70b",
                     {.config = random_model_preset("llama3-70b"), .shape_only = true});
-  EXPECT_THAT(names_in(folder / "70b"), testing::ElementsAre("config.json"));
+  EXPECT_THAT(names_in(folder / "70b"), ::testing::ElementsAre("config.json"));
   EXPECT_EQ(num_parameters(read_hf_config(folder / "70b")), 70'553'706'496);
 }
 

@@ -8,9 +8,9 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-HfConfig parse(const json& changes) {
+HfConfig parse_rope(const json& changes) {
   json config = {{"architectures", {"LlamaForCausalLM"}},
                  {"vocab_size", 100},
                  {"hidden_size", 64},
@@ -32,11 +32,11 @@ json llama3(const json& changes = json::object()) {
 }
 
 std::string complaint(const json& changes) {
-  return error_of<ConfigError>([&] { parse(changes); });
+  return error_of<ConfigError>([&] { parse_rope(changes); });
 }
 
 TEST(RopeConfig, ReadsTheSpellingOfTransformers4) {
-  const HfConfig config = parse({{"rope_theta", 5e5}, {"rope_scaling", llama3()}});
+  const HfConfig config = parse_rope({{"rope_theta", 5e5}, {"rope_scaling", llama3()}});
   EXPECT_EQ(config.rope_type, "llama3");
   EXPECT_EQ(config.rope_theta, 5e5);
   EXPECT_EQ(config.rope_factor, 32);
@@ -46,12 +46,12 @@ TEST(RopeConfig, ReadsTheSpellingOfTransformers4) {
 }
 
 TEST(RopeConfig, ReadsTheSpellingOfTransformers5) {
-  const HfConfig config = parse({{"rope_parameters", llama3({{"rope_theta", 5e5}})}});
+  const HfConfig config = parse_rope({{"rope_parameters", llama3({{"rope_theta", 5e5}})}});
   EXPECT_EQ(config.rope_type, "llama3");
   EXPECT_EQ(config.rope_theta, 5e5);
   EXPECT_EQ(config.rope_factor, 32);
   const HfConfig plain =
-      parse({{"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 1e6}}}});
+      parse_rope({{"rope_parameters", {{"rope_type", "default"}, {"rope_theta", 1e6}}}});
   EXPECT_EQ(plain.rope_type, "default");
   EXPECT_EQ(plain.rope_theta, 1e6);
 }
@@ -60,17 +60,17 @@ TEST(RopeConfig, ReadsTheOldNameOfTheType) {
   json scaling = llama3();
   scaling.erase("rope_type");
   scaling["type"] = "llama3";
-  EXPECT_EQ(parse({{"rope_scaling", scaling}}).rope_type, "llama3");
+  EXPECT_EQ(parse_rope({{"rope_scaling", scaling}}).rope_type, "llama3");
   EXPECT_THAT(complaint({{"rope_scaling", llama3({{"type", "linear"}})}}), HasSubstr("disagree"));
 }
 
 TEST(RopeConfig, AcceptsBothSpellingsWhenTheyAgree) {
-  const HfConfig config = parse({{"rope_theta", 5e5},
-                                 {"rope_scaling", llama3()},
-                                 {"rope_parameters", llama3({{"rope_theta", 5e5}})}});
+  const HfConfig config = parse_rope({{"rope_theta", 5e5},
+                                      {"rope_scaling", llama3()},
+                                      {"rope_parameters", llama3({{"rope_theta", 5e5}})}});
   EXPECT_EQ(config.rope_type, "llama3");
   // A theta beside rope_parameters says nothing of scaling.
-  EXPECT_EQ(parse({{"rope_theta", 5e5}, {"rope_parameters", llama3()}}).rope_type, "llama3");
+  EXPECT_EQ(parse_rope({{"rope_theta", 5e5}, {"rope_parameters", llama3()}}).rope_type, "llama3");
 }
 
 TEST(RopeConfig, RefusesSpellingsThatDisagree) {
@@ -87,7 +87,7 @@ TEST(RopeConfig, RefusesSpellingsThatDisagree) {
 }
 
 TEST(RopeConfig, ReadsLinearScaling) {
-  const HfConfig config = parse({{"rope_scaling", {{"type", "linear"}, {"factor", 4}}}});
+  const HfConfig config = parse_rope({{"rope_scaling", {{"type", "linear"}, {"factor", 4}}}});
   EXPECT_EQ(config.rope_type, "linear");
   EXPECT_EQ(config.rope_factor, 4);
   EXPECT_THAT(complaint({{"rope_scaling", {{"type", "linear"}}}}), HasSubstr("needs 'factor'"));
@@ -105,7 +105,7 @@ json yarn(const json& changes = json::object()) {
 }
 
 TEST(RopeConfig, ReadsYarnWithThePapersDefaults) {
-  const HfConfig config = parse({{"rope_theta", 1e6}, {"rope_scaling", yarn()}});
+  const HfConfig config = parse_rope({{"rope_theta", 1e6}, {"rope_scaling", yarn()}});
   EXPECT_EQ(config.rope_type, "yarn");
   EXPECT_EQ(config.rope_factor, 4);
   EXPECT_EQ(config.rope_original_max_positions, 32768);
@@ -117,13 +117,13 @@ TEST(RopeConfig, ReadsYarnWithThePapersDefaults) {
 
 TEST(RopeConfig, ReadsYarnsOwnFactors) {
   const auto factor = [](const json& changes) {
-    return parse({{"rope_parameters", yarn(changes)}}).rope_attention_factor;
+    return parse_rope({{"rope_parameters", yarn(changes)}}).rope_attention_factor;
   };
   EXPECT_EQ(factor({{"attention_factor", 1.5}, {"mscale", 2.0}}), 1.5);
   EXPECT_EQ(factor({{"factor", 1.0}}), 1);
   EXPECT_NEAR(factor({{"mscale", 2.0}}), 1.1386294, 1e-7) << "one of two says nothing";
   EXPECT_NEAR(factor({{"mscale", 2.0}, {"mscale_all_dim", 1.0}}), 1.2772589 / 1.1386294, 1e-7);
-  const HfConfig config = parse(
+  const HfConfig config = parse_rope(
       {{"rope_parameters", yarn({{"beta_fast", 16}, {"beta_slow", 2.0}, {"truncate", false}})}});
   EXPECT_EQ(config.rope_beta_fast, 16);
   EXPECT_EQ(config.rope_beta_slow, 2);
@@ -174,7 +174,7 @@ TEST(RopeConfig, RefusesWhatItWouldIgnore) {
 
 TEST(RopeConfig, RefusesAnObjectOfTheWrongType) {
   EXPECT_THAT(error_of<FormatError>([] {
-                parse({{"rope_scaling", 2.0}});
+                parse_rope({{"rope_scaling", 2.0}});
               }),
               HasSubstr("rope_scaling"));
 }

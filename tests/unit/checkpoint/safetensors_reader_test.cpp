@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Opens a file with this header over this many bytes of data and returns the complaint.
 std::string complaint(const std::string& header, std::size_t data_bytes) {

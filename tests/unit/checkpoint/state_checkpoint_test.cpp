@@ -14,8 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string out = "/out";
-
 TEST(StateVectorLayout, HasElementsInOrderAndRegionsOfQ8ByTheChunk) {
   const StateVector master{Role::master, "layers.3", DType::f32, 5000};
   EXPECT_EQ(state_vector_name(master), "master/layers.3");

@@ -21,6 +21,8 @@
 
 namespace strata::testing {
 
+inline const std::string out = "/out";  // the output folder of tests on simulated disks
+
 // Names of blocks may hold anything; sizes are multiples of nothing.
 inline std::vector<StateVector> odd_vectors() {
   return {{Role::master, "layers.3", DType::f32, 3 * norm_chunk_elements + 17},

@@ -10,11 +10,11 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-class VerifiedFileTest : public testing::Test {
+class VerifiedFileTest : public ::testing::Test {
  protected:
   void write(const std::string& text, std::uint64_t offset, const char* what) {
     file_.write(offset, std::as_bytes(std::span(text)), what);

@@ -8,11 +8,11 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::DoubleNear;
-using testing::HasSubstr;
-using testing::Not;
-using testing::Optional;
+using ::testing::AllOf;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Optional;
 
 const AdamLayout small{UpdateRule::adamw, DType::bf16, DType::u16, DType::q8};
 

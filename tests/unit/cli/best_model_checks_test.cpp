@@ -9,11 +9,8 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-
-constexpr ConfigTexts parse{"run.yaml"};
-constexpr ConfigErrors error_of{"run.yaml"};
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 const std::string evaluated = "eval_dataset: a.tok\neval_strategy: steps\n";
 const std::string best = evaluated + "load_best_model_at_end: true\n";

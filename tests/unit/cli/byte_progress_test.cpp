@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-using testing::MatchesRegex;
+using ::testing::MatchesRegex;
 
 TEST(ByteProgress, SaysAfterwardsWhatItCameTo) {
   ByteProgress progress("loading", "state", nullptr);

@@ -10,10 +10,10 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-constexpr ConfigTexts parse{"sft.yaml"};
-constexpr ConfigErrors error_of{"sft.yaml"};
+constexpr ConfigTexts parse_sft{"sft.yaml"};
+constexpr ConfigErrors sft_error_of{"sft.yaml"};
 
 // The words of a full fine-tune as such files have them.
 constexpr const char* brought = R"(### model
@@ -88,22 +88,24 @@ std::string without(std::string yaml, const std::vector<std::string>& keys) {
   return yaml;
 }
 
-TEST(ConfigProblems, AreToldAllAtOnceInTheOrderOfTheFile) { EXPECT_EQ(error_of(brought), answer); }
+TEST(ConfigProblems, AreToldAllAtOnceInTheOrderOfTheFile) {
+  EXPECT_EQ(sft_error_of(brought), answer);
+}
 
 TEST(ConfigProblems, AreAllThatStandsBetweenAFileAndARun) {
   const std::string mended =
       without(brought, {"freeze_vision_tower", "template", "max_samples", "plot_loss",
                         "overwrite_output_dir", "learning_rate", "val_size", "evl_strategy"});
   const RunConfig config =
-      parse(mended, {"learning_rate=1e-5", "eval_strategy=steps", "eval_dataset=held-out.tok"});
+      parse_sft(mended, {"learning_rate=1e-5", "eval_strategy=steps", "eval_dataset=held-out.tok"});
   EXPECT_EQ(config.cutoff_len, 4096);
   EXPECT_EQ(config.ddp_timeout, 180000000);
   EXPECT_TRUE(config.evaluate);
-  EXPECT_THAT(config.warnings, testing::ElementsAre(HasSubstr("'warmup_ratio'")));
+  EXPECT_THAT(config.warnings, ::testing::ElementsAre(HasSubstr("'warmup_ratio'")));
 }
 
 TEST(ConfigProblems, CountThoseOfTheCommandLineLast) {
-  EXPECT_EQ(error_of("seed: x\n", {"bf16=maybe", "learning_rat=1"}),
+  EXPECT_EQ(sft_error_of("seed: x\n", {"bf16=maybe", "learning_rat=1"}),
             "3 settings cannot be taken:\n"
             "  seed in sft.yaml:1: 'x' is not an integer >= 0, < 2^64\n"
             "  bf16 on the command line ('bf16=maybe'): expected true or false\n"
@@ -112,13 +114,13 @@ TEST(ConfigProblems, CountThoseOfTheCommandLineLast) {
 }
 
 TEST(ConfigProblems, OfOneTableForThreeRolesAreOne) {
-  EXPECT_EQ(error_of("offload:\n  optimizer: {tape: 1}\n"),
+  EXPECT_EQ(sft_error_of("offload:\n  optimizer: {tape: 1}\n"),
             "offload.optimizer in sft.yaml:2: unknown tier 'tape': known are gpu, cpu and nvme");
 }
 
 TEST(ConfigProblems, HoldContradictionsTogether) {
   const std::string text =
-      error_of("max_steps: 0\neval_strategy: steps\noffload.optimizer: nvme\n");
+      sft_error_of("max_steps: 0\neval_strategy: steps\noffload.optimizer: nvme\n");
   EXPECT_THAT(text, HasSubstr("max_steps: 0 trains nothing"));
   EXPECT_THAT(text, HasSubstr("needs eval_dataset"));
   EXPECT_THAT(text, HasSubstr("offload.nvme_paths is empty"));
@@ -247,7 +249,7 @@ constexpr const char* transformers_names[] = {"accelerator_config",
 
 TEST(ConfigProblems, NameNoKeyOfOtherProgramsUnknown) {
   for (const std::string name : transformers_names)
-    EXPECT_THAT(error_of(name + ": [1, 2]"), testing::Not(HasSubstr("unknown key"))) << name;
+    EXPECT_THAT(sft_error_of(name + ": [1, 2]"), ::testing::Not(HasSubstr("unknown key"))) << name;
 }
 
 TEST(ConfigProblems, AreNoneWhereAKeyChangesNothing) {
@@ -258,7 +260,7 @@ TEST(ConfigProblems, AreNoneWhereAKeyChangesNothing) {
         "include_num_input_tokens_seen: all", "disable_gradient_checkpointing: false",
         "bf16_full_eval: true", "full_determinism: true", "local_rank: -1",
         "skip_memory_metrics: false", "ddp_backend: nccl", "fp16_opt_level: O1"})
-    EXPECT_EQ(parse(yaml).warnings.size(), 0u) << yaml;
+    EXPECT_EQ(parse_sft(yaml).warnings.size(), 0u) << yaml;
 }
 
 }  // namespace

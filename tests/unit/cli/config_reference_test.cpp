@@ -6,11 +6,10 @@
 
 #include "strata/cli/config.hpp"
 #include "support/source_dir.hpp"
+#include "unit/cli/config_texts.hpp"
 
 namespace strata {
 namespace {
-
-RunConfig parse(const std::string& yaml) { return parse_config(yaml, "run.yaml", {}); }
 
 void expect_same(const RunConfig& left, const RunConfig& right) {
   ASSERT_EQ(left.resolved.size(), right.resolved.size());

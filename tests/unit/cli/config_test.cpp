@@ -14,11 +14,8 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-constexpr ConfigTexts parse{"run.yaml"};
-constexpr ConfigErrors error_of{"run.yaml"};
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(Config, HasDefaultsWhenEmpty) {
   const RunConfig config = parse("");
@@ -200,7 +197,7 @@ struct BadValue {
   const char* yaml;
   const char* message;
 };
-class ConfigRange : public testing::TestWithParam<BadValue> {};
+class ConfigRange : public ::testing::TestWithParam<BadValue> {};
 
 TEST_P(ConfigRange, IsCheckedAndNamed) {
   EXPECT_THAT(error_of(GetParam().yaml), HasSubstr(GetParam().message));
@@ -208,48 +205,48 @@ TEST_P(ConfigRange, IsCheckedAndNamed) {
 
 INSTANTIATE_TEST_SUITE_P(
     Values, ConfigRange,
-    testing::Values(BadValue{"per_device_train_batch_size: 0",
-                             "in run.yaml:1: '0' is not an integer >= 1"},
-                    BadValue{"gradient_accumulation_steps: -1", "is not an integer >= 1"},
-                    BadValue{"gradient_accumulation_steps: 1.5", "is not an integer >= 1"},
-                    BadValue{"adam_beta1: 1", "is not a number >= 0, < 1"},
-                    BadValue{"adam_beta2: -0.1", "is not a number >= 0, < 1"},
-                    BadValue{"learning_rate: -1e-5", "is not a number >= 0"},
-                    BadValue{"learning_rate: .nan", "is not a number >= 0"},
-                    BadValue{"learning_rate: 1e-5x", "is not a number >= 0"},
-                    BadValue{"learning_rate: [1]", "expected one value"},
-                    BadValue{"num_train_epochs: 0", "is not a number > 0"},
-                    BadValue{"bf16: maybe", "expected true or false"},
-                    BadValue{"max_steps: 0", "max_steps: 0 trains nothing"},
-                    BadValue{"seed: -1", "is not an integer >= 0"},
-                    BadValue{"offload.gpu_limit: 3 apples", "offload.gpu_limit in run.yaml:1"},
-                    BadValue{"offload.gpu_limit: 0", "a size above 0"},
-                    BadValue{"offload.tile_bytes: 5000", "not a multiple of"},
-                    BadValue{"offload.nvme_weights: [1, 0]", "'0' is not a number > 0"},
-                    BadValue{"offload.nvme_weights: [1, fast]", "'fast' is not a number > 0"},
-                    BadValue{"offload.nvme_weights: {a: 1}", "expected a list of numbers"},
-                    BadValue{"offload.io_stall_seconds: 0", "is not a number > 0"},
-                    BadValue{"offload.weight_slots: 0", "is not an integer >= 1, <= 1024"},
-                    BadValue{"offload.update_order: before", "'before' is not one of auto"},
-                    BadValue{"offload.streamed_updates: 1.5", "is not a number"},
-                    BadValue{"offload.streamed_updates: -0.1", "is not a number"},
-                    BadValue{"offload.accumulation_group: 0", "is not an integer >= 1"},
-                    BadValue{"offload.accumulation_group: sideways",
-                             "'sideways' is neither horizontal, vertical nor a number"},
-                    BadValue{"zero_optimization: {stage: 4}", "is not an integer >= 0, <= 3"},
-                    BadValue{"offload.keep_layers: -1", "is not an integer >= 0"},
-                    BadValue{"offload.keep_layers: some", "'some' is neither all nor a number"},
-                    BadValue{"kernels: gpu", "'gpu' is not one of cpu, ref"},
-                    BadValue{"device: tpu", "'tpu' is not one of auto, gpu, cpu"},
-                    BadValue{"dataset: {a: b}", "expected a list"},
-                    BadValue{"warmup_steps: 1.5", "neither a whole number"},
-                    BadValue{"lr_scheduler_type: stairs", "is not one of"}));
+    ::testing::Values(BadValue{"per_device_train_batch_size: 0",
+                               "in run.yaml:1: '0' is not an integer >= 1"},
+                      BadValue{"gradient_accumulation_steps: -1", "is not an integer >= 1"},
+                      BadValue{"gradient_accumulation_steps: 1.5", "is not an integer >= 1"},
+                      BadValue{"adam_beta1: 1", "is not a number >= 0, < 1"},
+                      BadValue{"adam_beta2: -0.1", "is not a number >= 0, < 1"},
+                      BadValue{"learning_rate: -1e-5", "is not a number >= 0"},
+                      BadValue{"learning_rate: .nan", "is not a number >= 0"},
+                      BadValue{"learning_rate: 1e-5x", "is not a number >= 0"},
+                      BadValue{"learning_rate: [1]", "expected one value"},
+                      BadValue{"num_train_epochs: 0", "is not a number > 0"},
+                      BadValue{"bf16: maybe", "expected true or false"},
+                      BadValue{"max_steps: 0", "max_steps: 0 trains nothing"},
+                      BadValue{"seed: -1", "is not an integer >= 0"},
+                      BadValue{"offload.gpu_limit: 3 apples", "offload.gpu_limit in run.yaml:1"},
+                      BadValue{"offload.gpu_limit: 0", "a size above 0"},
+                      BadValue{"offload.tile_bytes: 5000", "not a multiple of"},
+                      BadValue{"offload.nvme_weights: [1, 0]", "'0' is not a number > 0"},
+                      BadValue{"offload.nvme_weights: [1, fast]", "'fast' is not a number > 0"},
+                      BadValue{"offload.nvme_weights: {a: 1}", "expected a list of numbers"},
+                      BadValue{"offload.io_stall_seconds: 0", "is not a number > 0"},
+                      BadValue{"offload.weight_slots: 0", "is not an integer >= 1, <= 1024"},
+                      BadValue{"offload.update_order: before", "'before' is not one of auto"},
+                      BadValue{"offload.streamed_updates: 1.5", "is not a number"},
+                      BadValue{"offload.streamed_updates: -0.1", "is not a number"},
+                      BadValue{"offload.accumulation_group: 0", "is not an integer >= 1"},
+                      BadValue{"offload.accumulation_group: sideways",
+                               "'sideways' is neither horizontal, vertical nor a number"},
+                      BadValue{"zero_optimization: {stage: 4}", "is not an integer >= 0, <= 3"},
+                      BadValue{"offload.keep_layers: -1", "is not an integer >= 0"},
+                      BadValue{"offload.keep_layers: some", "'some' is neither all nor a number"},
+                      BadValue{"kernels: gpu", "'gpu' is not one of cpu, ref"},
+                      BadValue{"device: tpu", "'tpu' is not one of auto, gpu, cpu"},
+                      BadValue{"dataset: {a: b}", "expected a list"},
+                      BadValue{"warmup_steps: 1.5", "neither a whole number"},
+                      BadValue{"lr_scheduler_type: stairs", "is not one of"}));
 
 struct Contradiction {
   const char* yaml;
   const char* message;
 };
-class ConfigContradiction : public testing::TestWithParam<Contradiction> {};
+class ConfigContradiction : public ::testing::TestWithParam<Contradiction> {};
 
 TEST_P(ConfigContradiction, IsRefusedNamingBothKeys) {
   EXPECT_THAT(error_of(GetParam().yaml), HasSubstr(GetParam().message));
@@ -257,7 +254,7 @@ TEST_P(ConfigContradiction, IsRefusedNamingBothKeys) {
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, ConfigContradiction,
-    testing::Values(
+    ::testing::Values(
         Contradiction{"offload.update_order: during_backward", "contradicts max_grad_norm: 1"},
         Contradiction{
             "offload.update_order: during_backward\nmax_grad_norm: 0\nnon_finite: skip_step",
@@ -354,23 +351,23 @@ export_device: cpu
   EXPECT_TRUE(config.warnings.empty());
 }
 
-class ConfigRefusal : public testing::TestWithParam<const char*> {};
+class ConfigRefusal : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ConfigRefusal, NamesKeyLineAndReason) {
   EXPECT_THAT(error_of(GetParam()),
-              testing::MatchesRegex("'.*' in run.yaml:1 is not supported: .{20,}"));
+              ::testing::MatchesRegex("'.*' in run.yaml:1 is not supported: .{20,}"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Keys, ConfigRefusal,
-    testing::Values("fp16: true", "pure_bf16: true", "optim_args: a=1", "fsdp: full_shard",
-                    "fsdp_version: 2", "fsdp_config: {a: 1}", "greater_is_better: true",
-                    "label_smoothing_factor: 0.1", "group_by_length: true", "torch_compile: true",
-                    "ignore_data_skip: true", "save_on_each_node: true", "report_to: wandb",
-                    "finetuning_type: lora", "lora_rank: 8", "stage: dpo",
-                    "gradient_checkpointing: false", "logging_nan_inf_filter: true",
-                    "average_tokens_across_devices: false", "base_model: x", "offload.ratio: 0.5",
-                    "export_size: 2", "template: llama3"));
+    ::testing::Values("fp16: true", "pure_bf16: true", "optim_args: a=1", "fsdp: full_shard",
+                      "fsdp_version: 2", "fsdp_config: {a: 1}", "greater_is_better: true",
+                      "label_smoothing_factor: 0.1", "group_by_length: true", "torch_compile: true",
+                      "ignore_data_skip: true", "save_on_each_node: true", "report_to: wandb",
+                      "finetuning_type: lora", "lora_rank: 8", "stage: dpo",
+                      "gradient_checkpointing: false", "logging_nan_inf_filter: true",
+                      "average_tokens_across_devices: false", "base_model: x", "offload.ratio: 0.5",
+                      "export_size: 2", "template: llama3"));
 
 TEST(Config, RefusesSchedulesByNameWithTheReason) {
   EXPECT_THAT(error_of("lr_scheduler_type: reduce_lr_on_plateau"),
@@ -429,8 +426,8 @@ TEST(Config, WarnsOfAnEvaluationBatchThatIsNotUsed) {
   EXPECT_THAT(parse("per_device_eval_batch_size: 8").warnings,
               ElementsAre(HasSubstr("per_device_eval_batch_size: 8 is not used")));
   EXPECT_THAT(parse("per_device_eval_batch_size: 8\nper_device_train_batch_size: 8").warnings,
-              testing::IsEmpty());
-  EXPECT_THAT(parse("per_device_train_batch_size: 8").warnings, testing::IsEmpty());
+              ::testing::IsEmpty());
+  EXPECT_THAT(parse("per_device_train_batch_size: 8").warnings, ::testing::IsEmpty());
 }
 
 TEST(Config, NeverTakesAWarmupRatioForSteps) {
@@ -439,8 +436,8 @@ TEST(Config, NeverTakesAWarmupRatioForSteps) {
 }
 
 TEST(Config, FileThatCannotBeReadIsNamed) {
-  EXPECT_THROW(read_config(testing::TempDir() + "no-such.yaml", {}), ConfigError);
-  EXPECT_THROW(read_config(testing::TempDir(), {}), ConfigError);
+  EXPECT_THROW(read_config(::testing::TempDir() + "no-such.yaml", {}), ConfigError);
+  EXPECT_THROW(read_config(::testing::TempDir(), {}), ConfigError);
 }
 
 TEST(Config, IsReadFromAFile) {

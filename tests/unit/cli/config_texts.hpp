@@ -1,8 +1,5 @@
 #pragma once
-// What tests of configs read texts with, as if they were a file of that name:
-//
-//   constexpr ConfigTexts parse{"run.yaml"};
-//   constexpr ConfigErrors error_of{"run.yaml"};
+// What tests of configs read texts with, as if they were a file of a name.
 
 #include <gtest/gtest.h>
 
@@ -34,6 +31,9 @@ struct ConfigErrors {
     return "no error";
   }
 };
+
+constexpr ConfigTexts parse{"run.yaml"};
+constexpr ConfigErrors error_of{"run.yaml"};
 
 // Where a key's value came from.
 inline std::string origin(const RunConfig& config, const std::string& key) {

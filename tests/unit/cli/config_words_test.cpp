@@ -10,10 +10,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
-
-constexpr ConfigTexts parse{"run.yaml"};
-constexpr ConfigErrors error_of{"run.yaml"};
+using ::testing::HasSubstr;
 
 TEST(ConfigWords, ComputesOnTheHostWhereTransformersWould) {
   for (const char* yaml : {"use_cpu: true", "no_cuda: yes"}) {

@@ -14,14 +14,14 @@
 namespace strata {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
-constexpr ConfigTexts parse{"ds.json"};
-constexpr ConfigErrors error_of{"ds.json"};
+constexpr ConfigTexts parse_deepspeed{"ds.json"};
+constexpr ConfigErrors deepspeed_error_of{"ds.json"};
 
 std::string written(const std::string& name, const std::string& text) {
   static const OwnFolder folder("deepspeed");
@@ -65,7 +65,8 @@ constexpr const char* automatic = R"({
 
 TEST(DeepSpeedConfig, BesideTheWordsOfTransformersPlacesState) {
   const std::string path = written("beside", automatic);
-  const RunConfig config = parse("learning_rate: 1e-5\nmax_grad_norm: 0.5\ndeepspeed: " + path);
+  const RunConfig config =
+      parse_deepspeed("learning_rate: 1e-5\nmax_grad_norm: 0.5\ndeepspeed: " + path);
   EXPECT_EQ(config.learning_rate, 1e-5);
   EXPECT_EQ(config.max_grad_norm, 0.5);
   EXPECT_EQ(config.zero_stage, 3);
@@ -81,7 +82,7 @@ TEST(DeepSpeedConfig, BesideTheWordsOfTransformersPlacesState) {
 }
 
 TEST(DeepSpeedConfig, TellsWhatEachKeyBecame) {
-  const RunConfig config = parse(automatic);
+  const RunConfig config = parse_deepspeed(automatic);
   EXPECT_THAT(config.notes,
               Contains("gradient_clipping in ds.json:26: auto, as max_grad_norm says"));
   EXPECT_THAT(config.notes,
@@ -98,7 +99,7 @@ TEST(DeepSpeedConfig, TellsWhatEachKeyBecame) {
 }
 
 TEST(DeepSpeedConfig, IsAConfigItself) {
-  const RunConfig config = parse(R"({
+  const RunConfig config = parse_deepspeed(R"({
     "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8, "train_batch_size": 32,
     "gradient_clipping": 0.25, "bf16": {"enabled": true}, "fp16": {"enabled": false},
     "optimizer": {"type": "Adam", "params": {"lr": 2e-5, "betas": [0.8, 0.95], "eps": 1e-6,
@@ -107,7 +108,7 @@ TEST(DeepSpeedConfig, IsAConfigItself) {
                   "warmup_num_steps": 50, "cos_min_ratio": 0.1, "warmup_type": "linear"}},
     "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}}
   })",
-                                 {"model_name_or_path=m", "seed=7"});
+                                           {"model_name_or_path=m", "seed=7"});
   EXPECT_EQ(config.per_device_train_batch_size, 4);
   EXPECT_EQ(config.gradient_accumulation_steps, 8);
   EXPECT_EQ(config.train_batch_size, 32);
@@ -130,7 +131,8 @@ TEST(DeepSpeedConfig, IsAConfigItself) {
 }
 
 TEST(DeepSpeedConfig, IsPrintedInTheWordsOfThisProgram) {
-  const RunConfig config = parse(automatic), again = parse(format_config(config));
+  const RunConfig config = parse_deepspeed(automatic),
+                  again = parse_deepspeed(format_config(config));
   ASSERT_EQ(again.resolved.size(), config.resolved.size());
   for (std::size_t i = 0; i < config.resolved.size(); ++i)
     EXPECT_EQ(again.resolved[i].value, config.resolved[i].value) << config.resolved[i].key;
@@ -138,33 +140,33 @@ TEST(DeepSpeedConfig, IsPrintedInTheWordsOfThisProgram) {
 }
 
 TEST(DeepSpeedConfig, IsReadInline) {
-  const RunConfig config =
-      parse("deepspeed:\n  zero_optimization: {stage: 1, offload_optimizer: {device: none}}\n");
+  const RunConfig config = parse_deepspeed(
+      "deepspeed:\n  zero_optimization: {stage: 1, offload_optimizer: {device: none}}\n");
   EXPECT_EQ(config.zero_stage, 1);
   expect_tiers(config.offload.master, {1, 0, 0});
   expect_tiers(config.offload.gradients, {1, 0, 0});
 }
 
 TEST(DeepSpeedConfig, WithoutAStageSlicesNothing) {
-  EXPECT_EQ(parse("deepspeed: {zero_optimization: {overlap_comm: true}}").zero_stage, 0);
+  EXPECT_EQ(parse_deepspeed("deepspeed: {zero_optimization: {overlap_comm: true}}").zero_stage, 0);
 }
 
 TEST(DeepSpeedConfig, PlacesNothingWhereItSaysNothingOfZero) {
-  const RunConfig config = parse("train_micro_batch_size_per_gpu: 2");
+  const RunConfig config = parse_deepspeed("train_micro_batch_size_per_gpu: 2");
   EXPECT_EQ(config.per_device_train_batch_size, 2);
   expect_tiers(config.offload.weights, {0, 1, 0});
 }
 
 TEST(DeepSpeedConfig, LeavesOpenToASearchWhatItDoesNotSay) {
-  const RunConfig config =
-      parse("zero_optimization: {stage: 3, offload_optimizer: {device: cpu}}\noffload.auto: true");
+  const RunConfig config = parse_deepspeed(
+      "zero_optimization: {stage: 3, offload_optimizer: {device: cpu}}\noffload.auto: true");
   EXPECT_EQ(origin(config, "offload.weights"), "default");
   EXPECT_NE(origin(config, "offload.master"), "default");
 }
 
 TEST(DeepSpeedConfig, NamesBothDrivesOnce) {
   const auto paths = [](const std::string& second) {
-    return parse(
+    return parse_deepspeed(
                "zero_optimization: {stage: 3, offload_optimizer: {device: nvme, nvme_path: /a}, "
                "offload_param: {device: nvme, nvme_path: " +
                second + "}}")
@@ -175,35 +177,39 @@ TEST(DeepSpeedConfig, NamesBothDrivesOnce) {
 }
 
 TEST(DeepSpeedConfig, MustAgreeWithTheConfigItIsIn) {
-  const std::string text = error_of("max_grad_norm: 1.0\ndeepspeed: {gradient_clipping: 0.5}");
+  const std::string text =
+      deepspeed_error_of("max_grad_norm: 1.0\ndeepspeed: {gradient_clipping: 0.5}");
   EXPECT_EQ(text,
             "'gradient_clipping' in ds.json:2 is 0.5, but 'max_grad_norm' in ds.json:1 is 1: "
             "make them alike, or leave one out");
-  EXPECT_EQ(parse("max_grad_norm: 1.0\ndeepspeed: {gradient_clipping: 1}").max_grad_norm, 1);
-  EXPECT_EQ(parse("deepspeed: {gradient_clipping: 0.5}", {"max_grad_norm=2"}).max_grad_norm, 2)
+  EXPECT_EQ(parse_deepspeed("max_grad_norm: 1.0\ndeepspeed: {gradient_clipping: 1}").max_grad_norm,
+            1);
+  EXPECT_EQ(
+      parse_deepspeed("deepspeed: {gradient_clipping: 0.5}", {"max_grad_norm=2"}).max_grad_norm, 2)
       << "the command line wins";
-  EXPECT_THAT(error_of("offload.optimizer: cpu\nzero_optimization: {offload_optimizer: {device: "
-                       "none}}"),
-              HasSubstr("'offload.optimizer' in ds.json:1 is {gpu: 0, cpu: 1, nvme: 0}"));
-  EXPECT_EQ(parse("optim: adamw_torch\ndeepspeed: {optimizer: {type: AdamW}}").optim,
+  EXPECT_THAT(
+      deepspeed_error_of("offload.optimizer: cpu\nzero_optimization: {offload_optimizer: {device: "
+                         "none}}"),
+      HasSubstr("'offload.optimizer' in ds.json:1 is {gpu: 0, cpu: 1, nvme: 0}"));
+  EXPECT_EQ(parse_deepspeed("optim: adamw_torch\ndeepspeed: {optimizer: {type: AdamW}}").optim,
             UpdateRule::adamw)
       << "two names of one";
 }
 
 TEST(DeepSpeedConfig, TellsOfABadValueOnce) {
-  EXPECT_EQ(error_of("max_grad_norm: small\ndeepspeed: {gradient_clipping: 0.5}"),
+  EXPECT_EQ(deepspeed_error_of("max_grad_norm: small\ndeepspeed: {gradient_clipping: 0.5}"),
             "max_grad_norm in ds.json:1: 'small' is not a number >= 0");
 }
 
 TEST(DeepSpeedConfig, CanBeLeftOutOnTheCommandLine) {
   const RunConfig config =
-      parse("deepspeed: {gradient_clipping: 0.5}", {"deepspeed=null", "max_grad_norm=3"});
+      parse_deepspeed("deepspeed: {gradient_clipping: 0.5}", {"deepspeed=null", "max_grad_norm=3"});
   EXPECT_THAT(config.notes, IsEmpty());
   EXPECT_EQ(config.max_grad_norm, 3);
 }
 
 TEST(DeepSpeedConfig, IsRefusedByNameWithAllReasonsAtOnce) {
-  const std::string text = error_of(R"({
+  const std::string text = deepspeed_error_of(R"({
   "train_micro_batch_size_per_gpu": 1,
   "fp16": {"enabled": true},
   "optimizer": {"type": "OneBitAdam", "params": {"lr": 1e-5}},
@@ -218,25 +224,28 @@ TEST(DeepSpeedConfig, IsRefusedByNameWithAllReasonsAtOnce) {
   EXPECT_THAT(text, HasSubstr("zero_optimization.zero_quantized_weights: true"));
   EXPECT_THAT(text, HasSubstr("unknown DeepSpeed key 'zero_optimization.stag3_x'"));
   EXPECT_THAT(text, HasSubstr("wandb.enabled"));
-  EXPECT_THAT(error_of("deepspeed: {gradient_cliping: 1}"),
+  EXPECT_THAT(deepspeed_error_of("deepspeed: {gradient_cliping: 1}"),
               HasSubstr("did you mean 'gradient_clipping'?"));
 }
 
 TEST(DeepSpeedConfig, WarnsOfItsOwnWarmUp) {
-  const RunConfig config = parse("scheduler: {type: WarmupLR, params: {warmup_num_steps: 10}}");
+  const RunConfig config =
+      parse_deepspeed("scheduler: {type: WarmupLR, params: {warmup_num_steps: 10}}");
   EXPECT_EQ(config.lr_scheduler_type, ScheduleKind::constant_with_warmup);
   EXPECT_THAT(config.warnings, ElementsAre(HasSubstr("the warm-up here is linear")));
-  EXPECT_EQ(parse("scheduler: {type: WarmupLR}").warmup_steps, 1000) << "DeepSpeed's default";
+  EXPECT_EQ(parse_deepspeed("scheduler: {type: WarmupLR}").warmup_steps, 1000)
+      << "DeepSpeed's default";
 }
 
 TEST(DeepSpeedConfig, ThatCannotBeReadIsNamed) {
-  EXPECT_THAT(error_of("deepspeed: no-such-file.json"), HasSubstr("no-such-file.json"));
-  EXPECT_THAT(error_of("deepspeed: " + written("list", "[1]")), HasSubstr("is not a table"));
-  EXPECT_THAT(error_of("bf16: {enabled: true}\ndeepspeed: x.json"), HasSubstr("second"));
+  EXPECT_THAT(deepspeed_error_of("deepspeed: no-such-file.json"), HasSubstr("no-such-file.json"));
+  EXPECT_THAT(deepspeed_error_of("deepspeed: " + written("list", "[1]")),
+              HasSubstr("is not a table"));
+  EXPECT_THAT(deepspeed_error_of("bf16: {enabled: true}\ndeepspeed: x.json"), HasSubstr("second"));
 }
 
 TEST(DeepSpeedConfig, ChecksTheBatchOfAllRanks) {
-  RunConfig config = parse(
+  RunConfig config = parse_deepspeed(
       "{train_batch_size: 32, train_micro_batch_size_per_gpu: 2, "
       "gradient_accumulation_steps: 4}");
   EXPECT_NO_THROW(check_train_batch_size(config, 4));

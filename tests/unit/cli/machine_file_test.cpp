@@ -13,9 +13,9 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr const char* whole = R"(name: two boards
 ranks: 2
@@ -64,7 +64,7 @@ std::string changed(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
-std::string error_of(const std::string& yaml) {
+std::string machine_error_of(const std::string& yaml) {
   try {
     parse_machine_file(yaml, "node.yaml");
   } catch (const ConfigError& error) {
@@ -138,7 +138,7 @@ TEST(MachineFile, WritesDrivesTogetherThatAreAlikeInEveryRate) {
   EXPECT_THAT(machine_file_text(machine), HasSubstr("- count: 2\n"));
   machine.drives[1].new_file_bytes_per_s = 1e9;
   const std::string text = machine_file_text(machine);
-  EXPECT_THAT(text, testing::Not(HasSubstr("- count: 2\n")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("- count: 2\n")));
   const MachineProfile again = parse_machine_file(text, "written");
   ASSERT_EQ(again.drives.size(), 3u);
   EXPECT_EQ(again.drives[0].new_file_bytes_per_s, 0);
@@ -176,92 +176,98 @@ TEST(MachineFile, NeedsNoDrivesAndAloneNoCollectives) {
 }
 
 TEST(MachineFile, NamesFileLineAndKeyOfABadValue) {
-  EXPECT_THAT(error_of(changed("25 GB/s", "fast")),
+  EXPECT_THAT(machine_error_of(changed("25 GB/s", "fast")),
               HasSubstr("link.up_bytes_per_s in node.yaml line 16: 'fast' is not a rate"));
 }
 
 TEST(MachineFile, RefusesAnUnknownKeyWithTheNearestName) {
-  EXPECT_THAT(error_of(changed("down_bytes_per_s", "down_byte_per_s")),
+  EXPECT_THAT(machine_error_of(changed("down_bytes_per_s", "down_byte_per_s")),
               HasSubstr("link.down_bytes_per_s is missing"));
-  EXPECT_THAT(error_of(std::string(whole) + "hosts: {}\n"),
+  EXPECT_THAT(machine_error_of(std::string(whole) + "hosts: {}\n"),
               HasSubstr("unknown key 'hosts' in node.yaml line 38: did you mean 'host'?"));
-  EXPECT_THAT(error_of(changed("seconds_per_call", "second_per_call")),
+  EXPECT_THAT(machine_error_of(changed("seconds_per_call", "second_per_call")),
               HasSubstr("did you mean 'accelerator.seconds_per_call'?"));
-  EXPECT_THAT(error_of(changed("bf16/f32/f32", "bf16/f32/f16")), HasSubstr("did you mean"));
-  EXPECT_THAT(error_of(changed("count: 2", "number: 2")), HasSubstr("unknown key"));
+  EXPECT_THAT(machine_error_of(changed("bf16/f32/f32", "bf16/f32/f16")), HasSubstr("did you mean"));
+  EXPECT_THAT(machine_error_of(changed("count: 2", "number: 2")), HasSubstr("unknown key"));
 }
 
 TEST(MachineFile, RefusesAMissingKey) {
   for (const std::string key : {"ranks", "accelerator", "link", "host", "comm"})
-    EXPECT_THAT(error_of(changed("\n" + key + ":", "\nx-" + key + ":")),
+    EXPECT_THAT(machine_error_of(changed("\n" + key + ":", "\nx-" + key + ":")),
                 HasSubstr(": " + key + " is missing"));
-  EXPECT_THAT(error_of(changed("  cores: {value: 16, source: the box}\n", "")),
+  EXPECT_THAT(machine_error_of(changed("  cores: {value: 16, source: the box}\n", "")),
               HasSubstr("host.cores is missing"));
 }
 
 TEST(MachineFile, RefusesAValueWithoutItsSource) {
-  EXPECT_THAT(error_of(changed("{value: 25 GB/s, source: measured}", "{value: 25 GB/s}")),
+  EXPECT_THAT(machine_error_of(changed("{value: 25 GB/s, source: measured}", "{value: 25 GB/s}")),
               HasSubstr("link.up_bytes_per_s.source is missing"));
-  EXPECT_THAT(error_of(changed("{value: 25 GB/s, source: measured}", "25 GB/s")),
+  EXPECT_THAT(machine_error_of(changed("{value: 25 GB/s, source: measured}", "25 GB/s")),
               HasSubstr("expected a table"));
-  EXPECT_THAT(error_of(changed("{value: 25 GB/s, source: measured}", "{value: 25 GB/s, source: }")),
-              HasSubstr("is empty"));
+  EXPECT_THAT(
+      machine_error_of(changed("{value: 25 GB/s, source: measured}", "{value: 25 GB/s, source: }")),
+      HasSubstr("is empty"));
 }
 
 TEST(MachineFile, RefusesRatesThatNoMachineHas) {
-  EXPECT_THAT(error_of(changed("25 GB/s", "0 GB/s")), HasSubstr("not above 0"));
-  EXPECT_THAT(error_of(changed("25 GB/s", "-25 GB/s")), HasSubstr("negative"));
-  EXPECT_THAT(error_of(changed("25 GB/s", "nan GB/s")), HasSubstr("not finite"));
-  EXPECT_THAT(error_of(changed("25 GB/s", ".inf")), HasSubstr("does not begin with a number"));
-  EXPECT_THAT(error_of(changed("25 GB/s", "1e30 GB/s")), HasSubstr("more than"));
-  EXPECT_THAT(error_of(changed("25 GB/s", "25")), HasSubstr("no unit"));
-  EXPECT_THAT(error_of(changed("8 GB", "1e30 GB")), HasSubstr("too large"));
-  EXPECT_THAT(error_of(changed("value: 0.5", "value: 0")), HasSubstr("not above 0"));
-  EXPECT_THAT(error_of(changed("value: 0.5", "value: 11")), HasSubstr("more than 10"));
-  EXPECT_THAT(error_of(changed("2.5 Gparam/s", "2.5 GB/s")), HasSubstr("unknown unit"));
-  EXPECT_THAT(error_of(changed("10 TFLOP/s", "0 TFLOP/s")), HasSubstr("not above 0"));
-  EXPECT_THAT(error_of(changed("1.5 GB/s", "0 GB/s")),
+  EXPECT_THAT(machine_error_of(changed("25 GB/s", "0 GB/s")), HasSubstr("not above 0"));
+  EXPECT_THAT(machine_error_of(changed("25 GB/s", "-25 GB/s")), HasSubstr("negative"));
+  EXPECT_THAT(machine_error_of(changed("25 GB/s", "nan GB/s")), HasSubstr("not finite"));
+  EXPECT_THAT(machine_error_of(changed("25 GB/s", ".inf")),
+              HasSubstr("does not begin with a number"));
+  EXPECT_THAT(machine_error_of(changed("25 GB/s", "1e30 GB/s")), HasSubstr("more than"));
+  EXPECT_THAT(machine_error_of(changed("25 GB/s", "25")), HasSubstr("no unit"));
+  EXPECT_THAT(machine_error_of(changed("8 GB", "1e30 GB")), HasSubstr("too large"));
+  EXPECT_THAT(machine_error_of(changed("value: 0.5", "value: 0")), HasSubstr("not above 0"));
+  EXPECT_THAT(machine_error_of(changed("value: 0.5", "value: 11")), HasSubstr("more than 10"));
+  EXPECT_THAT(machine_error_of(changed("2.5 Gparam/s", "2.5 GB/s")), HasSubstr("unknown unit"));
+  EXPECT_THAT(machine_error_of(changed("10 TFLOP/s", "0 TFLOP/s")), HasSubstr("not above 0"));
+  EXPECT_THAT(machine_error_of(changed("1.5 GB/s", "0 GB/s")),
               AllOf(HasSubstr("drives[1].new_file_bytes_per_s in node.yaml line 34"),
                     HasSubstr("not above 0")));
-  EXPECT_THAT(error_of(changed("new_file_bytes", "new_files_bytes")),
+  EXPECT_THAT(machine_error_of(changed("new_file_bytes", "new_files_bytes")),
               HasSubstr("did you mean 'drives[1].new_file_bytes_per_s'?"));
 }
 
 TEST(MachineFile, RefusesCountsThatNoMachineHas) {
-  EXPECT_THAT(error_of(changed("ranks: 2", "ranks: 0")), HasSubstr("integer >= 1"));
-  EXPECT_THAT(error_of(changed("ranks: 2", "ranks: 1e9")), HasSubstr("integer >= 1"));
-  EXPECT_THAT(error_of(changed("ranks: 2", "ranks: two")), HasSubstr("integer"));
-  EXPECT_THAT(error_of(changed("value: 16", "value: -1")), HasSubstr("integer"));
-  EXPECT_THAT(error_of(changed("count: 2", "count: 2000000")), HasSubstr("integer"));
-  EXPECT_THAT(error_of(changed("count: 2", "count: 1024")), HasSubstr("more than 1024 drives"));
+  EXPECT_THAT(machine_error_of(changed("ranks: 2", "ranks: 0")), HasSubstr("integer >= 1"));
+  EXPECT_THAT(machine_error_of(changed("ranks: 2", "ranks: 1e9")), HasSubstr("integer >= 1"));
+  EXPECT_THAT(machine_error_of(changed("ranks: 2", "ranks: two")), HasSubstr("integer"));
+  EXPECT_THAT(machine_error_of(changed("value: 16", "value: -1")), HasSubstr("integer"));
+  EXPECT_THAT(machine_error_of(changed("count: 2", "count: 2000000")), HasSubstr("integer"));
+  EXPECT_THAT(machine_error_of(changed("count: 2", "count: 1024")),
+              HasSubstr("more than 1024 drives"));
 }
 
 TEST(MachineFile, RefusesOtherTypes) {
-  EXPECT_THAT(error_of(changed("value: 25 GB/s", "value: [25 GB/s]")), HasSubstr("one value"));
-  EXPECT_THAT(error_of(changed("name: two boards", "name: [a]")), HasSubstr("one value"));
-  EXPECT_THAT(error_of(changed("name: two boards", "name: \"\\x1b[2J\"")),
+  EXPECT_THAT(machine_error_of(changed("value: 25 GB/s", "value: [25 GB/s]")),
+              HasSubstr("one value"));
+  EXPECT_THAT(machine_error_of(changed("name: two boards", "name: [a]")), HasSubstr("one value"));
+  EXPECT_THAT(machine_error_of(changed("name: two boards", "name: \"\\x1b[2J\"")),
               HasSubstr("not printable"));
-  EXPECT_THAT(error_of("[1, 2]"), HasSubstr("node.yaml: expected a table"));
-  EXPECT_THAT(error_of(""), HasSubstr("node.yaml: expected a table"));
-  EXPECT_THAT(error_of(changed("{flops: 1 MFLOP, rate: 10 TFLOP/s}", "10 TFLOP/s")),
+  EXPECT_THAT(machine_error_of("[1, 2]"), HasSubstr("node.yaml: expected a table"));
+  EXPECT_THAT(machine_error_of(""), HasSubstr("node.yaml: expected a table"));
+  EXPECT_THAT(machine_error_of(changed("{flops: 1 MFLOP, rate: 10 TFLOP/s}", "10 TFLOP/s")),
               HasSubstr("accelerator.bf16.value[0] in node.yaml line 11: expected a table"));
-  EXPECT_THAT(error_of("name: a\nname: b\n"), HasSubstr("'name' in node.yaml line 2 is set twice"));
-  EXPECT_THAT(error_of("{[a]: 1}"), HasSubstr("no plain name"));
-  EXPECT_THAT(error_of("name: {"), HasSubstr("not YAML"));
-  EXPECT_THAT(error_of("a: &a [*a]\n"), testing::Not("no error"));
+  EXPECT_THAT(machine_error_of("name: a\nname: b\n"),
+              HasSubstr("'name' in node.yaml line 2 is set twice"));
+  EXPECT_THAT(machine_error_of("{[a]: 1}"), HasSubstr("no plain name"));
+  EXPECT_THAT(machine_error_of("name: {"), HasSubstr("not YAML"));
+  EXPECT_THAT(machine_error_of("a: &a [*a]\n"), ::testing::Not("no error"));
 }
 
 TEST(MachineFile, RefusesSizesThatDoNotRise) {
-  EXPECT_THAT(error_of(changed("1 GFLOP", "1 MFLOP")), HasSubstr("do not rise"));
+  EXPECT_THAT(machine_error_of(changed("1 GFLOP", "1 MFLOP")), HasSubstr("do not rise"));
 }
 
 TEST(MachineFile, RefusesContradictions) {
   const std::string both =
       changed("link:\n", "link:\n  both_bytes_per_s: {value: 60 GB/s, source: measured}\n");
-  EXPECT_THAT(error_of(both), HasSubstr("link.both_bytes_per_s 60 GB/s is more than up and down"));
+  EXPECT_THAT(machine_error_of(both),
+              HasSubstr("link.both_bytes_per_s 60 GB/s is more than up and down"));
   const std::string text = whole;
   const std::size_t from = text.find("  bf16:\n"), to = text.find("  attention_efficiency");
-  EXPECT_THAT(error_of(text.substr(0, from) + text.substr(to)), HasSubstr("neither"));
+  EXPECT_THAT(machine_error_of(text.substr(0, from) + text.substr(to)), HasSubstr("neither"));
 }
 
 TEST(MachineFile, SaysWhichFileIsMissing) {

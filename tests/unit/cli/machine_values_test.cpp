@@ -14,14 +14,14 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 MachineProfile shipped() {
   return read_machine_file(source_dir() / "configs/machines/8xH100-80-1TB.yaml");
 }
 
-MachineProfile measured() {
+MachineProfile measured_machine() {
   return bench_machine({.command = "a test",
                         .date = "2026-01-02",
                         .num_threads = 1,
@@ -36,7 +36,7 @@ MachineProfile measured() {
 }
 
 TEST(MachineValues, OfAMeasuredMachineArePositiveAndReadBack) {
-  const MachineProfile machine = measured();
+  const MachineProfile machine = measured_machine();
   const MachineProfile again = parse_machine_file(machine_file_text(machine), "written");
   EXPECT_EQ(machine_file_text(again), machine_file_text(machine));
   EXPECT_EQ(again.sources, machine.sources);

@@ -10,12 +10,12 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class ProgressLineTest : public testing::Test {
+class ProgressLineTest : public ::testing::Test {
  protected:
   std::FILE* stream() const { return file_.get(); }
   std::string written() const {

@@ -11,9 +11,9 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-std::string error_of(const std::string& text, Quantity quantity) {
+std::string quantity_error_of(const std::string& text, Quantity quantity) {
   try {
     parse_quantity(text, quantity);
   } catch (const ConfigError& error) {
@@ -39,25 +39,26 @@ TEST(Quantity, ReadsSizesAsConfigsDo) {
 }
 
 TEST(Quantity, RefusesWhatIsNoQuantity) {
-  EXPECT_THAT(error_of("54.8", Quantity::bytes_per_s), HasSubstr("no unit"));
-  EXPECT_THAT(error_of("1e9", Quantity::bytes), HasSubstr("no unit"));
-  EXPECT_THAT(error_of("54.8 GB", Quantity::bytes_per_s), HasSubstr("unknown unit 'GB'"));
-  EXPECT_THAT(error_of("54.8 GB/s", Quantity::bytes), HasSubstr("no unit"));
-  EXPECT_THAT(error_of("5 ms", Quantity::ratio), HasSubstr("unknown unit 'ms'"));
-  EXPECT_THAT(error_of("fast", Quantity::bytes_per_s), HasSubstr("does not begin with a number"));
-  EXPECT_THAT(error_of("", Quantity::seconds), HasSubstr("does not begin with a number"));
-  EXPECT_THAT(error_of("-1 GB/s", Quantity::bytes_per_s), HasSubstr("negative"));
-  EXPECT_THAT(error_of("nan GB/s", Quantity::bytes_per_s), HasSubstr("not finite"));
-  EXPECT_THAT(error_of("inf s", Quantity::seconds), HasSubstr("not finite"));
-  EXPECT_THAT(error_of("1e300 EB/s", Quantity::bytes_per_s), HasSubstr("more than"));
-  EXPECT_THAT(error_of("1e400 B/s", Quantity::bytes_per_s), HasSubstr("number"));
-  EXPECT_THAT(error_of("1e300 GB", Quantity::bytes), HasSubstr("too large"));
-  EXPECT_THAT(error_of("nan GB", Quantity::bytes), HasSubstr("not a size"));
-  EXPECT_THAT(error_of("-1 GB", Quantity::bytes), HasSubstr("negative"));
+  EXPECT_THAT(quantity_error_of("54.8", Quantity::bytes_per_s), HasSubstr("no unit"));
+  EXPECT_THAT(quantity_error_of("1e9", Quantity::bytes), HasSubstr("no unit"));
+  EXPECT_THAT(quantity_error_of("54.8 GB", Quantity::bytes_per_s), HasSubstr("unknown unit 'GB'"));
+  EXPECT_THAT(quantity_error_of("54.8 GB/s", Quantity::bytes), HasSubstr("no unit"));
+  EXPECT_THAT(quantity_error_of("5 ms", Quantity::ratio), HasSubstr("unknown unit 'ms'"));
+  EXPECT_THAT(quantity_error_of("fast", Quantity::bytes_per_s),
+              HasSubstr("does not begin with a number"));
+  EXPECT_THAT(quantity_error_of("", Quantity::seconds), HasSubstr("does not begin with a number"));
+  EXPECT_THAT(quantity_error_of("-1 GB/s", Quantity::bytes_per_s), HasSubstr("negative"));
+  EXPECT_THAT(quantity_error_of("nan GB/s", Quantity::bytes_per_s), HasSubstr("not finite"));
+  EXPECT_THAT(quantity_error_of("inf s", Quantity::seconds), HasSubstr("not finite"));
+  EXPECT_THAT(quantity_error_of("1e300 EB/s", Quantity::bytes_per_s), HasSubstr("more than"));
+  EXPECT_THAT(quantity_error_of("1e400 B/s", Quantity::bytes_per_s), HasSubstr("number"));
+  EXPECT_THAT(quantity_error_of("1e300 GB", Quantity::bytes), HasSubstr("too large"));
+  EXPECT_THAT(quantity_error_of("nan GB", Quantity::bytes), HasSubstr("not a size"));
+  EXPECT_THAT(quantity_error_of("-1 GB", Quantity::bytes), HasSubstr("negative"));
 }
 
 TEST(Quantity, SaysWhatCouldBeWritten) {
-  EXPECT_THAT(error_of("54.8", Quantity::bytes_per_s), HasSubstr("write 54.8 GB/s"));
+  EXPECT_THAT(quantity_error_of("54.8", Quantity::bytes_per_s), HasSubstr("write 54.8 GB/s"));
 }
 
 TEST(Quantity, WritesTheLargestUnitThatReadsBack) {

@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TextFile : public testing::Test {
+class TextFile : public ::testing::Test {
  protected:
   TextFile() {
-    std::string pattern = testing::TempDir() + "strata-text-file-XXXXXX";
+    std::string pattern = ::testing::TempDir() + "strata-text-file-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
   }
   ~TextFile() override { fs::remove_all(folder_); }

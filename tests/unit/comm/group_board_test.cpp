@@ -8,9 +8,9 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 TEST(GroupBoard, BringsTheTextsOfARoundByProcess) {
   GroupBoard board(3);

@@ -11,8 +11,8 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using Variables = std::map<std::string, std::string>;
 
 Launch launch_of(const Variables& variables) {

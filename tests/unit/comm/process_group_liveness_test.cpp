@@ -36,7 +36,7 @@ using testing::start_join;
 constexpr const char* port_variable = "STRATA_TEST_GROUP_PORT";
 constexpr const char* process_variable = "STRATA_TEST_GROUP_PROCESS";
 
-ProcessGroupOptions options_at(std::uint16_t port, int process, int num_processes) {
+ProcessGroupOptions living_options_at(std::uint16_t port, int process, int num_processes) {
   ProcessGroupOptions options = group_options(process, num_processes);
   options.launch.port = port;
   return options;
@@ -92,7 +92,7 @@ TEST(ProcessGroupChild, DISABLED_JoinsAndWaits) {
   if (process < 0) GTEST_SKIP() << "runs as a child of other tests";
   ::alarm(static_cast<unsigned>(patience.count()));
   const auto group = join_process_group(
-      options_at(static_cast<std::uint16_t>(number_in(port_variable)), process, 3));
+      living_options_at(static_cast<std::uint16_t>(number_in(port_variable)), process, 3));
   group->exchange(std::to_string(process));
   exchange_error(*group);
 }
@@ -104,7 +104,7 @@ struct JobWithChild {
     std::vector<std::future<JoinOutcome>> joins;
     for (int process = 0; process < 3; ++process) {
       if (process == child_process) continue;
-      ProcessGroupOptions options = options_at(reserved.port(), process, 3);
+      ProcessGroupOptions options = living_options_at(reserved.port(), process, 3);
       if (change) change(options);
       joins.push_back(start_join(options));
     }
@@ -240,7 +240,7 @@ TEST(ProcessGroupLiveness, TakesAProcessThatSaysTooMuchForGone) {
 // Process 1, with a process 0 that is the test's and says all that it has to at once.
 struct SpokeWithGhost {
   explicit SpokeWithGhost(double silent_s) {
-    ProcessGroupOptions options = options_at(listener.port(), 1, 3);
+    ProcessGroupOptions options = living_options_at(listener.port(), 1, 3);
     options.silent_s = silent_s;
     auto join = start_join(options);
     ghost.emplace(listener.accepted());

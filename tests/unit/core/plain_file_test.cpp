@@ -15,9 +15,9 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class PlainFileTest : public testing::Test {
+class PlainFileTest : public ::testing::Test {
  protected:
   PlainFileTest() {
     fs::remove_all(folder_);
@@ -84,7 +84,7 @@ TEST_F(PlainFileTest, SaysHowMuchRoomThereIsWhenAWriteFails) {
   const FileSizeLimit limit(4096);
   const std::string text(8192, 'x');
   EXPECT_THAT(message_of([&] { write_text_file(path("a"), text); }),
-              testing::AllOf(HasSubstr("at byte 4096"), HasSubstr("free on its file system")));
+              ::testing::AllOf(HasSubstr("at byte 4096"), HasSubstr("free on its file system")));
 }
 
 TEST_F(PlainFileTest, SyncsAFolderAndKnowsItsFreeBytes) {

@@ -16,7 +16,7 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using Ints = std::vector<std::int32_t>;
 
 struct MicroBatch {
@@ -226,8 +226,8 @@ TEST(Batches, HoldNothingBehindTheOnePassInOrder) {
     const MicroBatch batch = fill(batches, behind);
     EXPECT_EQ(batch.trained, 0);
     EXPECT_EQ(batches.trained_tokens(behind), 0);
-    EXPECT_THAT(batch.tokens, testing::Each(0));
-    EXPECT_THAT(batch.labels, testing::Each(-1));
+    EXPECT_THAT(batch.tokens, ::testing::Each(0));
+    EXPECT_THAT(batch.labels, ::testing::Each(-1));
   }
 }
 

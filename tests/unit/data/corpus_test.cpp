@@ -10,9 +10,9 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::vector<TokenDocument> numbered(std::uint32_t count) {
   std::vector<TokenDocument> documents;

@@ -10,9 +10,9 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Inspect, ShowsHeaderFactsAndDecodedDocumentsWithMasks) {
   EXPECT_THAT(

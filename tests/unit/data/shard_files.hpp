@@ -34,7 +34,7 @@ class TemporaryFolder {
 // A path of its own for each test and name.
 inline std::filesystem::path temporary_path(const std::string& name) {
   static const TemporaryFolder temporary;
-  const auto* info = testing::UnitTest::GetInstance()->current_test_info();
+  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
   const auto folder = temporary.path() / info->test_suite_name() / info->name();
   std::filesystem::create_directories(folder);
   return folder / name;

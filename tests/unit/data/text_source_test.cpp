@@ -9,8 +9,8 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TextSource read_text(const std::string& text, TextSourceOptions options = {}) {
   const auto path = temporary_path("source");

@@ -12,7 +12,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 void expect_round_trip(std::uint64_t vocab_size, Masks masks) {
   const auto documents = random_documents(40, 30, vocab_size, masks);
@@ -89,7 +89,7 @@ TEST(ByteTokenizer, RefusesIdsOutsideItsVocabulary) {
 }
 
 // Hostile files: a good one (u16, 3 documents of 40 tokens in all, masked), spoilt in one way each.
-class HostileShard : public testing::Test {
+class HostileShard : public ::testing::Test {
  protected:
   static constexpr std::size_t num_tokens_at = 16, num_documents_at = 24, vocab_at = 32,
                                tokens_at = 40, documents_at = 48, mask_at = 56, hash_at = 64,

@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 CheckHead head() { return {"abc123", "2026-01-02T03:04:05Z", "device 0: a GPU", 61.7, 300}; }
 
@@ -21,9 +21,9 @@ std::vector<CheckRow> rows() {
 
 TEST(CheckReport, TellsInTheTableWhatPassedWhatFailedAndWhatWasNotRun) {
   const std::string table = format_table(head(), rows());
-  EXPECT_THAT(table, testing::ContainsRegex("links +pass +0.0  H2D 50.0 GB/s\n"));
-  EXPECT_THAT(table, testing::ContainsRegex("kernel parity +FAIL +0.0  ended after 30 s\n"));
-  EXPECT_THAT(table, testing::ContainsRegex("PyTorch +not run +-  no PyTorch with CUDA\n"));
+  EXPECT_THAT(table, ::testing::ContainsRegex("links +pass +0.0  H2D 50.0 GB/s\n"));
+  EXPECT_THAT(table, ::testing::ContainsRegex("kernel parity +FAIL +0.0  ended after 30 s\n"));
+  EXPECT_THAT(table, ::testing::ContainsRegex("PyTorch +not run +-  no PyTorch with CUDA\n"));
   EXPECT_THAT(table, HasSubstr("1 passed, 1 failed, 1 not run in 62 s"));
 }
 

@@ -16,9 +16,9 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class CheckTest : public testing::Test {
+class CheckTest : public ::testing::Test {
  protected:
   CheckTest() : root_(own_path("check_test")) {
     options_.programs = root_ / "bin";
@@ -225,7 +225,7 @@ TEST_F(CheckTest, EndsAPartAtTheEndOfTheBudgetAndRunsNoOther) {
       [](const auto& late) { return !row(*late, "host: device_test").told.ends_with("begun"); });
   EXPECT_EQ(row(*check, "host: device_test").outcome, Outcome::fail);
   EXPECT_THAT(row(*check, "host: device_test").told,
-              testing::MatchesRegex("ended after .* s: begun"));
+              ::testing::MatchesRegex("ended after .* s: begun"));
   EXPECT_EQ(row(*check, "host: memory_test").outcome, Outcome::not_run);
   EXPECT_THAT(row(*check, "host: memory_test").told, HasSubstr("used up"));
 }
@@ -236,7 +236,7 @@ TEST_F(CheckTest, HidesGpusInADryRunAndGivesOurProgramsTheirLibraries) {
   options_.library_path = "/the/libraries";
   Check check(options_);
   EXPECT_TRUE(check.run("strata", {}, 30).succeeded());
-  EXPECT_THAT(check.last_output(), testing::StartsWith("[] /the/libraries"));
+  EXPECT_THAT(check.last_output(), ::testing::StartsWith("[] /the/libraries"));
   EXPECT_TRUE(check.run_foreign({"sh", "-c", "echo \"$LD_LIBRARY_PATH\""}, 30).succeeded());
   EXPECT_THAT(check.last_output(), Not(HasSubstr("/the/libraries")));
 }

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 CheckJson report() {
   return CheckJson::parse(R"({

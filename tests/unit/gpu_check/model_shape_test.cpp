@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr double load_rate = 20e-9;
 const ModelRates rates{10e-9, {{Placement::all_resident, load_rate}}};

@@ -6,7 +6,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 CheckJson test(const char* name, const char* result) {
   return {{"name", name}, {"status", "RUN"}, {"result", result}};

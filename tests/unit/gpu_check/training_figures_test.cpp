@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string line(int step, double loss, double seconds) {
   return CheckJson{{"step", step},

@@ -87,7 +87,7 @@ std::uint64_t allocations_of(IoEngine& engine, const std::vector<std::string>& p
   return after - warm;
 }
 
-const IoOptions options = {.queue_depth = 8, .chunk_bytes = 8 * KiB, .num_threads = 2};
+const IoOptions counted_options = {.queue_depth = 8, .chunk_bytes = 8 * KiB, .num_threads = 2};
 
 TEST(Allocation, TheCountSeesAllocations) {
   const std::uint64_t before = num_allocations;
@@ -97,14 +97,14 @@ TEST(Allocation, TheCountSeesAllocations) {
 
 TEST(Allocation, IsNotNeededByTheThreadsEngineInTheSteadyState) {
   const TempDirectory directory;
-  EXPECT_EQ(allocations_of(*make_threads_engine(options), {directory.file("tiles")}), 0u);
+  EXPECT_EQ(allocations_of(*make_threads_engine(counted_options), {directory.file("tiles")}), 0u);
 }
 
 TEST(Allocation, IsNotNeededByTheUringEngineInTheSteadyState) {
   const TempDirectory directory;
   std::unique_ptr<IoEngine> engine;
   try {
-    engine = make_uring_engine(options);
+    engine = make_uring_engine(counted_options);
   } catch (const SystemError& error) {
     GTEST_SKIP() << error.what();
   }
@@ -114,8 +114,8 @@ TEST(Allocation, IsNotNeededByTheUringEngineInTheSteadyState) {
 TEST(Allocation, IsNotNeededForABatchThatGoesToSeveralDevices) {
   const TempDirectory directory;
   PosixEngine engine(
-      "played", options,
-      [](int number) { return std::make_unique<ThreadsQueue>(options, "played", number); },
+      "played", counted_options,
+      [](int number) { return std::make_unique<ThreadsQueue>(counted_options, "played", number); },
       [](const PosixFile& file) { return static_cast<std::uint64_t>(file.path().back()); });
   const std::vector<std::string> paths = {directory.file("a"), directory.file("b"),
                                           directory.file("c")};
@@ -126,7 +126,7 @@ TEST(Allocation, IsNotNeededForABatchThatGoesToSeveralDevices) {
 
 TEST(Allocation, IsNotNeededToGiveUpARequestThatCompletes) {
   const TempDirectory directory;
-  const auto engine = make_threads_engine(options);
+  const auto engine = make_threads_engine(counted_options);
   Counter counter;
   allocations_of(*engine, {directory.file("tiles")});
   const std::uint64_t before = num_allocations;
@@ -160,7 +160,7 @@ std::uint64_t allocations_of_store(IoEngine& engine, const std::string& director
 
 TEST(Allocation, IsNotNeededByAStoreOnceEveryTileHasBeenTransferred) {
   const TempDirectory directory;
-  const auto engine = make_threads_engine(options);
+  const auto engine = make_threads_engine(counted_options);
   EXPECT_EQ(allocations_of_store(*engine, directory.path(), {}), 0u);
   EXPECT_EQ(allocations_of_store(*engine, directory.path(),
                                  {.checksums = Checksums::on, .verify = Verify::reads}),

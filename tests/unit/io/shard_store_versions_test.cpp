@@ -17,11 +17,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int num_tiles = 5;
-constexpr const char* path = "/a/run";
+constexpr int num_versioned = 5;
+constexpr const char* store_path = "/a/run";
 
 void write_all(ShardStore& store, std::uint64_t stamp) {
-  for (int i = 0; i < num_tiles; ++i) write_tile(store, i, stamp);
+  for (int i = 0; i < num_versioned; ++i) write_tile(store, i, stamp);
 }
 
 // Versions with their number as the stamp of every tile.
@@ -31,12 +31,13 @@ void commit_as(ShardStore& store, std::uint64_t version) {
 }
 
 ::testing::AssertionResult holds_all(ShardStore& store, std::uint64_t stamp) {
-  for (int i = 0; i < num_tiles; ++i)
+  for (int i = 0; i < num_versioned; ++i)
     if (auto result = holds(store, i, stamp); !result) return result;
   return ::testing::AssertionSuccess();
 }
 
-std::vector<std::uint64_t> versions_of(const FileSystem& files, const std::string& store = path) {
+std::vector<std::uint64_t> versions_of(const FileSystem& files,
+                                       const std::string& store = store_path) {
   std::vector<std::uint64_t> versions;
   for (const StoreVersion& version : store_versions(files, store)) {
     versions.push_back(version.version);
@@ -48,7 +49,7 @@ std::vector<std::uint64_t> versions_of(const FileSystem& files, const std::strin
 class StoreVersions : public ::testing::Test {
  protected:
   static std::unique_ptr<ShardStore> create(IoEngine& engine, const std::string& name = "run") {
-    StoreSpec spec = small_spec(StoreKind::versioned, {"/a", "/b"}, num_tiles);
+    StoreSpec spec = small_spec(StoreKind::versioned, {"/a", "/b"}, num_versioned);
     spec.name = name;
     return ShardStore::create(engine, spec, verified);
   }
@@ -58,7 +59,7 @@ class StoreVersions : public ::testing::Test {
     commit_as(*store, 11);
   }
   std::unique_ptr<ShardStore> open(std::uint64_t version) {
-    return ShardStore::open(*engine_, path, verified, version);
+    return ShardStore::open(*engine_, store_path, verified, version);
   }
   FileSystem& files() { return engine_->file_system(); }
 
@@ -85,7 +86,7 @@ TEST_F(StoreVersions, AreBothWholeUntilSomethingIsWritten) {
     EXPECT_TRUE(holds_all(*store, 10));
     EXPECT_THAT(versions_of(files()), ElementsAre(10u));
   }
-  const auto store = ShardStore::open(*engine_, path, verified);
+  const auto store = ShardStore::open(*engine_, store_path, verified);
   EXPECT_TRUE(holds_all(*store, 10));
   commit_as(*store, 11);
   EXPECT_TRUE(holds_all(*store, 11));
@@ -173,7 +174,7 @@ class Lockstep {
 
  private:
   std::unique_ptr<ShardStore> make(std::size_t i) {
-    StoreSpec spec = small_spec(StoreKind::versioned, {"/a", "/b"}, num_tiles);
+    StoreSpec spec = small_spec(StoreKind::versioned, {"/a", "/b"}, num_versioned);
     spec.name = "run" + std::to_string(i);
     return ShardStore::create(*engine_, spec, verified);
   }
@@ -212,17 +213,17 @@ TEST_F(StoreVersions, AreReadWithoutTheStoreBeingOwned) {
   make_two_versions();
   const auto owner = open(11);
   for (const std::uint64_t version : {10u, 11u}) {
-    const StoreReader reader(*engine_, path, version);
+    const StoreReader reader(*engine_, store_path, version);
     EXPECT_EQ(reader.note(), "note " + std::to_string(version));
-    for (int i = 0; i < num_tiles; ++i) {
+    for (int i = 0; i < num_versioned; ++i) {
       std::vector<std::byte> bytes(owner->tile(i).bytes);
       reader.read(static_cast<std::size_t>(i), bytes);
       const Buffer expected = tile_bytes(*owner, i, version);
       EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), expected.data()));
     }
   }
-  EXPECT_THAT(error_of([&] { StoreReader(*engine_, path, 12); }), HasSubstr("no version 12"));
-  const StoreReader reader(*engine_, path, 10);
+  EXPECT_THAT(error_of([&] { StoreReader(*engine_, store_path, 12); }), HasSubstr("no version 12"));
+  const StoreReader reader(*engine_, store_path, 10);
   write_tile(*owner, 2, 12);
   std::vector<std::byte> bytes(owner->tile(2).bytes);
   EXPECT_THAT(error_of([&] { reader.read(2, bytes); }),
@@ -258,7 +259,7 @@ TEST_F(StoreVersions, AreOfSomeTilesOnlyInAJoinedStore) {
   };
   {
     const auto store = joined(create(*engine_));
-    ASSERT_EQ(store->num_tiles(), num_tiles + 2);
+    ASSERT_EQ(store->num_tiles(), num_versioned + 2);
     EXPECT_EQ(store->find(store->tile(3).name), 3);
     for (int i = 0; i < store->num_tiles(); ++i) write_tile(*store, i, 1);
     store->commit(1, "note 1");

@@ -14,11 +14,11 @@
 namespace strata {
 namespace {
 
-using testing::SizeIs;
+using ::testing::SizeIs;
 
 constexpr std::int64_t t = 6, k = 10, n = 14;
 
-class MetaKernelsTest : public testing::Test {
+class MetaKernelsTest : public ::testing::Test {
  protected:
   TensorView tensor(DType dtype, Shape shape) const { return {slab_.data(), dtype, shape}; }
   TensorView bf16(Shape shape) const { return tensor(DType::bf16, shape); }

@@ -10,7 +10,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t count = 3 * 64 * 1024 + 4096;
 
@@ -52,7 +52,7 @@ TEST(AdamLayout, OfARuleWithOneMomentHoldsOne) {
             adam_passes_bytes(layout_named("bf16/f32/f32"), 1 << 24));
 }
 
-class AdamPassesOf : public testing::TestWithParam<const char*> {};
+class AdamPassesOf : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(AdamPassesOf, StepAgainstTheGradient) {
   AdamPasses passes(layout_named(GetParam()), count, 2);
@@ -79,8 +79,8 @@ TEST_P(AdamPassesOf, AreNotDisturbedByTheirRooflines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, AdamPassesOf,
-                         testing::Values("f32/f32/f32", "bf16/f32/f32", "bf16/split/f32",
-                                         "f32/split/bf16", "bf16/split/q8"));
+                         ::testing::Values("f32/f32/f32", "bf16/f32/f32", "bf16/split/f32",
+                                           "f32/split/bf16", "bf16/split/q8"));
 
 TEST(AdamPasses, WorkForEveryRule) {
   for (const UpdateRule rule : {UpdateRule::adam, UpdateRule::sgd, UpdateRule::lion}) {

@@ -9,7 +9,7 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(DoctorOfCuda, ShowsVersionsAndDevices) {
   const Finding finding = find_cuda(healthy_cuda());
@@ -27,7 +27,7 @@ TEST(DoctorOfCuda, ShowsWhatADeviceReachesAndOverWhat) {
 
 TEST(DoctorOfCuda, SaysHowARunUsesAllDevices) {
   CudaInventory cuda = healthy_cuda();
-  EXPECT_THAT(find_cuda(cuda).facts, testing::Not(HasSubstr("ranks:")));
+  EXPECT_THAT(find_cuda(cuda).facts, ::testing::Not(HasSubstr("ranks:")));
   cuda.devices.resize(8, cuda.devices.front());
   EXPECT_THAT(find_cuda(cuda).facts, HasSubstr("a run uses one for each rank: ranks: 8 uses all"));
 }

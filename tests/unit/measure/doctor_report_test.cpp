@@ -10,8 +10,8 @@
 namespace strata {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<Finding> some_findings() {
   return {{"kernel", Health::ok, "Linux 6.8.0", ""},

@@ -10,10 +10,10 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 Finding line(const DoctorFacts& facts, const std::string& topic) {
   for (Finding& finding : diagnose(facts)) {
@@ -385,7 +385,7 @@ TEST(Doctor, JudgesTheOutputDirectory) {
 
 TEST(Doctor, LooksAtThisMachineWithoutThrowing) {
   const std::vector<Finding> findings =
-      examine({{testing::TempDir(), "/no/such/drive"}, testing::TempDir() + "/not/made/yet"});
+      examine({{::testing::TempDir(), "/no/such/drive"}, ::testing::TempDir() + "/not/made/yet"});
   EXPECT_GE(findings.size(), 13u);
   for (const Finding& finding : findings) {
     EXPECT_FALSE(finding.facts.empty()) << finding.topic;

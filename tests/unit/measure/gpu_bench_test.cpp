@@ -22,15 +22,15 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::Contains;
-using testing::Each;
-using testing::ElementsAre;
-using testing::Ge;
-using testing::Gt;
-using testing::HasSubstr;
-using testing::Le;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::SizeIs;
 
 GpuBenchOptions tiny() {
   GpuBenchOptions options;

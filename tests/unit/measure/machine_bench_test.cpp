@@ -23,7 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-MachineBenchOptions tiny() {
+MachineBenchOptions tiny_machine_bench() {
   MachineBenchOptions options;
   options.command = "a test";
   options.date = "2026-01-02";
@@ -53,7 +53,7 @@ void expect_rates(const std::vector<MatmulRate>& rates) {
 }
 
 TEST(MachineBench, FillsEveryPartOfAProfile) {
-  MachineBenchOptions options = tiny();
+  MachineBenchOptions options = tiny_machine_bench();
   options.ranks = 2;
   const MachineProfile machine = bench_machine(options);
   EXPECT_FALSE(machine.name.empty());
@@ -86,7 +86,7 @@ TEST(MachineBench, FillsEveryPartOfAProfile) {
 using MachineBenchOnADrive = OnADrive;
 
 TEST_F(MachineBenchOnADrive, HasEveryRateOfADriveWithItsSource) {
-  MachineBenchOptions options = tiny();
+  MachineBenchOptions options = tiny_machine_bench();
   options.nvme_paths = {directory_.path()};
   options.nvme_bytes = 128 << 20;
   options.nvme_seconds = 0.02;
@@ -107,7 +107,7 @@ TEST_F(MachineBenchOnADrive, HasEveryRateOfADriveWithItsSource) {
 }
 
 TEST(MachineBench, GivesEachRankItsShareOfTheHostThatStandsIn) {
-  MachineBenchOptions options = tiny();
+  MachineBenchOptions options = tiny_machine_bench();
   options.ranks = 2;
   const MachineProfile machine = bench_machine(options);
   const auto& rates = machine.accelerator.bf16;
@@ -130,7 +130,7 @@ BenchGpus made_up_gpus(const std::vector<const char*>& names, std::uint64_t memo
 }
 
 MachineBenchOptions tiny_gpu() {
-  MachineBenchOptions options = tiny();
+  MachineBenchOptions options = tiny_machine_bench();
   options.gpu = 0;
   options.gpu_limit.reset();
   return options;
@@ -184,13 +184,13 @@ TEST(MachineBench, OfGpusRefusesMoreRanksAndMemoryThanThereAre) {
 }
 
 TEST(MachineBench, OfAGpuThatIsNotThereSaysSo) {
-  MachineBenchOptions options = tiny();
+  MachineBenchOptions options = tiny_machine_bench();
   options.gpu = 1000;
   EXPECT_THROW(bench_machine(options), ConfigError);
 }
 
 TEST(MachineBench, OfOneRankMeasuresNoCollectivesAndTellsOfItsProgress) {
-  MachineBenchOptions options = tiny();
+  MachineBenchOptions options = tiny_machine_bench();
   double before = 0;
   options.watch.progress = [&](const std::string&, double done) {
     EXPECT_GE(done, before - 1e-12);
@@ -204,7 +204,7 @@ TEST(MachineBench, OfOneRankMeasuresNoCollectivesAndTellsOfItsProgress) {
 }
 
 TEST(MachineBench, EndsEarlyWhenAsked) {
-  MachineBenchOptions options = tiny();
+  MachineBenchOptions options = tiny_machine_bench();
   const std::atomic<bool> stop{true};
   options.watch.stop = &stop;
   EXPECT_THROW(bench_machine(options), Interrupted);
@@ -212,7 +212,7 @@ TEST(MachineBench, EndsEarlyWhenAsked) {
 
 TEST(MachineBench, RefusesOptionsOutOfRange) {
   const auto refused = [](auto change) {
-    MachineBenchOptions options = tiny();
+    MachineBenchOptions options = tiny_machine_bench();
     change(options);
     EXPECT_THROW(bench_machine(options), ConfigError);
   };

@@ -14,10 +14,10 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 NvmeResult result_of(NvmePattern pattern, const std::string& target, double gb_per_s) {
   NvmeResult result;

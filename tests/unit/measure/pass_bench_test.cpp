@@ -15,12 +15,12 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::Ge;
-using testing::IsSupersetOf;
-using testing::Le;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::IsSupersetOf;
+using ::testing::Le;
+using ::testing::SizeIs;
 
 MemoryBenchOptions small_memory() {
   MemoryBenchOptions options;
@@ -115,7 +115,7 @@ TEST(PassBenches, TellHowFarTheyAre) {
     what.insert(now);
   };
   bench_adam(options);
-  EXPECT_THAT(done, testing::Each(AllOf(Ge(0), Le(1))));
+  EXPECT_THAT(done, ::testing::Each(AllOf(Ge(0), Le(1))));
   EXPECT_TRUE(std::ranges::is_sorted(done));
   EXPECT_GT(done.back(), 0.8);
   EXPECT_EQ(what.size(), 3u);

@@ -12,12 +12,12 @@ namespace strata {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 PassResult pass_of(const std::string& name, double seconds) {
   PassResult result;
@@ -53,7 +53,7 @@ PassReport report_of(PassBench bench, std::vector<PassResult> results) {
 json adam_json() {
   return json::parse(to_json(report_of(PassBench::adam, {pass_of("adamw bf16/split/q8", 1e-3)})));
 }
-void expect_refused(const json& document, const testing::Matcher<std::string>& message) {
+void expect_refused(const json& document, const ::testing::Matcher<std::string>& message) {
   try {
     pass_report_from_json(document.dump(), "a.json");
     FAIL() << "accepted: " << document.dump();

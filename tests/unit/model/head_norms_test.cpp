@@ -35,7 +35,7 @@ TEST(HeadNorms, HaveAWeightOfHeadDimEachThatDoesNotDecay) {
   EXPECT_EQ(model->num_parameters(), plain->num_parameters() + 2 * (8 + 8));
 }
 
-class HeadNormsRun : public testing::TestWithParam<const char*> {
+class HeadNormsRun : public ::testing::TestWithParam<const char*> {
  protected:
   ModelHarness make(const LlamaConfig& config, DType dtype = DType::f32) {
     ModelHarness harness(config, {dtype, num_tokens, 0}, *kernels_);
@@ -51,7 +51,7 @@ class HeadNormsRun : public testing::TestWithParam<const char*> {
   std::unique_ptr<Kernels> kernels_ = make_kernels(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernels, HeadNormsRun, testing::Values("ref", "cpu"),
+INSTANTIATE_TEST_SUITE_P(Kernels, HeadNormsRun, ::testing::Values("ref", "cpu"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST_P(HeadNormsRun, MakeTheSizeOfAHeadsProjectionOfNoAccount) {

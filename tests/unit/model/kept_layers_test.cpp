@@ -8,16 +8,16 @@
 namespace strata::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-constexpr std::int64_t num_tokens = 48;
+constexpr std::int64_t kept_tokens = 48;
 
 struct KeptLayers {
   explicit KeptLayers(int kept, std::int64_t layers = 2, int micro_batches = 1) {
     LlamaConfig config = tiny_llama();
     config.num_layers = layers;
-    model = make_llama(config, {DType::bf16, num_tokens, 0}, *kernels);
+    model = make_llama(config, {DType::bf16, kept_tokens, 0}, *kernels);
     model->declare_state(program, micro_batches);
     model->declare_training(program, train, micro_batches, {1, kept});
   }
@@ -70,7 +70,7 @@ TEST(KeptLayers, AreSavedByForwardAndReadByBackwardAfterAllElse) {
 }
 
 TEST(KeptLayers, SaveWhatBackwardWouldRecompute) {
-  constexpr std::int64_t t = num_tokens, h = 24, q = 4, g = 2, d = 8, f = 36, alignment = 256;
+  constexpr std::int64_t t = kept_tokens, h = 24, q = 4, g = 2, d = 8, f = 36, alignment = 256;
   const KeptLayers model(2);
   const Shard& saved = model.program.shard(model.program.find(Role::saved, 1, 0));
   const std::int64_t values = 2 * t * (3 * h + 2 * q * d + 2 * g * d + 3 * f) + 4 * t * (2 + q);
@@ -104,7 +104,7 @@ TEST(KeptLayers, NeedNoScratchForTheForwardsValues) {
 }
 
 TEST(KeptLayers, ComputeNoForwardInBackward) {
-  constexpr double t = num_tokens, h = 24, q = 32, g = 16, f = 36;
+  constexpr double t = kept_tokens, h = 24, q = 32, g = 16, f = 36;
   constexpr double products = 2 * t * (2 * h * q + 2 * h * g + 3 * h * f);
   const KeptLayers kept(2), recomputed(0);
   EXPECT_EQ(kept.program.flops(kept.segment(SegmentKind::backward, 1)),

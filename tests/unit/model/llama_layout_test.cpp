@@ -7,7 +7,7 @@
 namespace strata::test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::string> names(const BlockSpec& block) {
   std::vector<std::string> found;
@@ -52,7 +52,7 @@ TEST(LlamaBlocks, HaveABiasBesideEveryProjectionThatTheConfigGivesOne) {
   for (const char* projection : {"self_attn.q", "self_attn.k", "self_attn.v", "self_attn.o",
                                  "mlp.gate", "mlp.up", "mlp.down"}) {
     const std::string name = std::string("model.layers.0.") + projection + "_proj.bias";
-    EXPECT_THAT(names(model->blocks()[1]), testing::Contains(name));
+    EXPECT_THAT(names(model->blocks()[1]), ::testing::Contains(name));
   }
 }
 
@@ -132,7 +132,7 @@ TEST(Llama, RefusesAMissingSizeByName) {
     make_model(config, *kernels);
     FAIL() << "accepted an intermediate_size of 0";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("intermediate_size"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("intermediate_size"));
   }
 }
 

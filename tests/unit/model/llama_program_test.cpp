@@ -10,9 +10,9 @@
 namespace strata::test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-constexpr std::int64_t num_tokens = 16;
+constexpr std::int64_t program_tokens = 16;
 
 struct Declared {
   Program program;
@@ -21,7 +21,7 @@ struct Declared {
 
 Declared declare_train(const LlamaConfig& config, int micro_batches, int group = 1) {
   const auto kernels = make_ref_kernels();
-  const auto model = make_llama(config, {DType::bf16, num_tokens, 0}, *kernels);
+  const auto model = make_llama(config, {DType::bf16, program_tokens, 0}, *kernels);
   Declared declared;
   model->declare_state(declared.program, micro_batches);
   model->declare_training(declared.program, declared.sequence, micro_batches, {group});
@@ -113,9 +113,9 @@ TEST(LlamaProgram, RefusesGroupsWithATiedHeadSayingWhyAndWhatToDo) {
     declare_train(tied_llama(), 4, 4);
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("tie_word_embeddings"));
-    EXPECT_THAT(error.what(), testing::HasSubstr("order of that sum"));
-    EXPECT_THAT(error.what(), testing::HasSubstr("offload.accumulation_group: horizontal"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("tie_word_embeddings"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("order of that sum"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("offload.accumulation_group: horizontal"));
   }
 }
 
@@ -165,7 +165,7 @@ TEST(LlamaProgram, SumsGradientsInF32WhereThereIsMoreThanOneContribution) {
 
 TEST(LlamaProgram, DeclaresNoGradientsForAnEvaluation) {
   const auto kernels = make_ref_kernels();
-  const auto model = make_llama(tiny_llama(), {DType::f32, num_tokens, 0}, *kernels);
+  const auto model = make_llama(tiny_llama(), {DType::f32, program_tokens, 0}, *kernels);
   Declared declared;
   model->declare_state(declared.program, 0);
   model->declare_score(declared.program, declared.sequence, 0);
@@ -179,7 +179,7 @@ TEST(LlamaProgram, DeclaresNoGradientsForAnEvaluation) {
 
 TEST(LlamaProgram, SharesAMicroBatchsShardsBetweenTrainingAndEvaluation) {
   const auto kernels = make_ref_kernels();
-  const auto model = make_llama(tiny_llama(), {DType::bf16, num_tokens, 0}, *kernels);
+  const auto model = make_llama(tiny_llama(), {DType::bf16, program_tokens, 0}, *kernels);
   Program program;
   Sequence train{"train", {}}, eval{"eval", {}};
   model->declare_state(program, 1);
@@ -195,10 +195,10 @@ TEST(LlamaProgram, GivesShardsTheirSizes) {
   const Program program = declare_train(tiny_llama(), 2).program;
   const Shard& input = program.shard(program.find(Role::input, -1, 1));
   EXPECT_EQ(input.dtype, DType::i32);
-  EXPECT_EQ(input.count, 3 * num_tokens);
+  EXPECT_EQ(input.count, 3 * program_tokens);
   const Shard& activation = program.shard(program.find(Role::activation, 2, 1));
   EXPECT_EQ(activation.dtype, DType::bf16);
-  EXPECT_EQ(activation.count, num_tokens * 24);
+  EXPECT_EQ(activation.count, program_tokens * 24);
   const Shard& metric = program.shard(program.find(Role::metric, 3, 1));
   EXPECT_EQ(metric.dtype, DType::f64);
   EXPECT_EQ(metric.count, 1);

@@ -9,12 +9,12 @@
 namespace strata::test {
 namespace {
 
-constexpr std::int64_t num_tokens = 40;
+constexpr std::int64_t run_tokens = 40;
 
 // Of fp32 sums taken in another order. Gradients of keys are small differences of large terms.
 constexpr double order_error = 4e-6;
 
-LlamaConfig tied_llama() {
+LlamaConfig tied_run_llama() {
   LlamaConfig config = tiny_llama();
   config.tie_word_embeddings = true;
   return config;
@@ -47,14 +47,14 @@ bool same_gradients(ModelHarness& a, const ModelHarness& b) {
   return true;
 }
 
-class LlamaRun : public testing::TestWithParam<const char*> {
+class LlamaRun : public ::testing::TestWithParam<const char*> {
  protected:
   ModelHarness make(const LlamaConfig& config, const ComputeShape& shape) {
     ModelHarness harness(config, shape, *kernels_);
     set_random_weights(harness);
     return harness;
   }
-  ModelHarness make_f32(const LlamaConfig& config, std::int64_t tokens = num_tokens) {
+  ModelHarness make_f32(const LlamaConfig& config, std::int64_t tokens = run_tokens) {
     return make(config, {DType::f32, tokens, 0});
   }
 
@@ -64,9 +64,10 @@ class LlamaRun : public testing::TestWithParam<const char*> {
 // The harness checks guards, NaN-filled outputs and scratch, and operands that are only read.
 TEST_P(LlamaRun, WritesAllItsOutputsAndNothingElse) {
   for (DType dtype : {DType::f32, DType::bf16}) {
-    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama(), tiny_qwen3()}) {
+    for (const LlamaConfig& config :
+         {tiny_llama(), tied_run_llama(), biased_llama(), tiny_qwen3()}) {
       for (std::int64_t chunk : {0, 13}) {
-        ModelHarness harness = make(config, {dtype, num_tokens, chunk});
+        ModelHarness harness = make(config, {dtype, run_tokens, chunk});
         const std::array rows{mixed_row()};
         harness.train(rows, loss_scale_of(rows));
         harness.score(rows, loss_scale_of(rows));
@@ -79,8 +80,8 @@ TEST_P(LlamaRun, GivesTheSameLossInOneMicroBatchAndInEight) {
   const MicroBatch row = row_of(std::array<std::int64_t, 8>{5, 5, 5, 5, 5, 5, 5, 5});
   std::vector<MicroBatch> parts;
   for (std::int64_t i = 0; i < 8; ++i) parts.push_back(part_of(row, 5 * i, 5));
-  ModelHarness whole = make_f32(tied_llama());
-  ModelHarness split = make_f32(tied_llama(), 5);
+  ModelHarness whole = make_f32(tied_run_llama());
+  ModelHarness split = make_f32(tied_run_llama(), 5);
   const std::array rows{row};
   whole.train(rows, loss_scale_of(rows));
   split.train(parts, loss_scale_of(rows));
@@ -109,10 +110,10 @@ TEST_P(LlamaRun, GivesTheSameLossPackedAndApart) {
 TEST_P(LlamaRun, GivesTheSameLossWhateverTheChunk) {
   const std::array rows{mixed_row()};
   for (const auto& [dtype, bound] : {std::pair{DType::f32, 1e-6}, {DType::bf16, 1e-2}}) {
-    ModelHarness whole = make(tied_llama(), {dtype, num_tokens, num_tokens});
+    ModelHarness whole = make(tied_run_llama(), {dtype, run_tokens, run_tokens});
     whole.train(rows, loss_scale_of(rows));
     for (std::int64_t chunk : {1, 7, 20, 39}) {
-      ModelHarness chunked = make(tied_llama(), {dtype, num_tokens, chunk});
+      ModelHarness chunked = make(tied_run_llama(), {dtype, run_tokens, chunk});
       chunked.train(rows, loss_scale_of(rows));
       EXPECT_LE(relative_error(chunked.loss(), whole.loss()), 1e-6) << chunk;
       const WorstGradient worst = worst_gradient(chunked, whole);
@@ -122,9 +123,9 @@ TEST_P(LlamaRun, GivesTheSameLossWhateverTheChunk) {
 }
 
 TEST_P(LlamaRun, ScoresWhatItTrains) {
-  const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{num_tokens}, 1)};
+  const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{run_tokens}, 1)};
   for (DType dtype : {DType::f32, DType::bf16}) {
-    ModelHarness harness = make(tied_llama(), {dtype, num_tokens, 16});
+    ModelHarness harness = make(tied_run_llama(), {dtype, run_tokens, 16});
     harness.train(rows, loss_scale_of(rows));
     const double trained = harness.loss();
     harness.score(rows, loss_scale_of(rows));
@@ -134,7 +135,7 @@ TEST_P(LlamaRun, ScoresWhatItTrains) {
 
 TEST_P(LlamaRun, TrainsATiedModelLikeAnUntiedOneOfEqualWeights) {
   const std::array rows{mixed_row()};
-  ModelHarness tied = make_f32(tied_llama()), untied = make_f32(tiny_llama());
+  ModelHarness tied = make_f32(tied_run_llama()), untied = make_f32(tiny_llama());
   const std::vector<float> table = random_values(53 * 24, 0, 99);
   tied.set_weight("model.embed_tokens.weight", table);
   untied.set_weight("model.embed_tokens.weight", table);
@@ -152,8 +153,8 @@ TEST_P(LlamaRun, TrainsATiedModelLikeAnUntiedOneOfEqualWeights) {
 TEST_P(LlamaRun, RepeatsItsBits) {
   const std::array rows{mixed_row()};
   for (DType dtype : {DType::f32, DType::bf16}) {
-    ModelHarness first = make(biased_llama(), {dtype, num_tokens, 16});
-    ModelHarness second = make(biased_llama(), {dtype, num_tokens, 16});
+    ModelHarness first = make(biased_llama(), {dtype, run_tokens, 16});
+    ModelHarness second = make(biased_llama(), {dtype, run_tokens, 16});
     first.train(rows, loss_scale_of(rows));
     second.train(rows, loss_scale_of(rows));
     second.train(rows, loss_scale_of(rows));
@@ -164,13 +165,14 @@ TEST_P(LlamaRun, RepeatsItsBits) {
 
 // The harness also checks that backward only reads what forward saved.
 TEST_P(LlamaRun, GivesTheSameBitsFromKeptLayersAsFromRecomputedOnes) {
-  const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{num_tokens}, 1)};
+  const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{run_tokens}, 1)};
   for (DType dtype : {DType::f32, DType::bf16}) {
-    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama(), tiny_qwen3()}) {
-      ModelHarness recomputed = make(config, {dtype, num_tokens, 16});
+    for (const LlamaConfig& config :
+         {tiny_llama(), tied_run_llama(), biased_llama(), tiny_qwen3()}) {
+      ModelHarness recomputed = make(config, {dtype, run_tokens, 16});
       recomputed.train(rows, loss_scale_of(rows));
       for (int kept : {1, 2}) {
-        ModelHarness keeping = make(config, {dtype, num_tokens, 16});
+        ModelHarness keeping = make(config, {dtype, run_tokens, 16});
         keeping.train(rows, loss_scale_of(rows), {.kept_layers = kept});
         EXPECT_EQ(keeping.loss(), recomputed.loss()) << kept;
         EXPECT_TRUE(same_gradients(keeping, recomputed)) << kept;
@@ -182,7 +184,7 @@ TEST_P(LlamaRun, GivesTheSameBitsFromKeptLayersAsFromRecomputedOnes) {
 TEST_P(LlamaRun, LearnsNothingFromTokensThatAreNotTrained) {
   MicroBatch row = mixed_row();
   std::ranges::fill(row.labels, -1);
-  ModelHarness harness = make_f32(tied_llama());
+  ModelHarness harness = make_f32(tied_run_llama());
   harness.train(std::array{row}, 1.0);
   EXPECT_EQ(harness.loss(), 0);
   for (const BlockSpec& block : harness.model().blocks()) {
@@ -225,7 +227,7 @@ TEST_P(LlamaRun, HasTheGradientOfItsOwnLoss) {
   EXPECT_NEAR(slope / square, 1, 2e-3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, LlamaRun, testing::Values("ref", "cpu"),
+INSTANTIATE_TEST_SUITE_P(Kernels, LlamaRun, ::testing::Values("ref", "cpu"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace

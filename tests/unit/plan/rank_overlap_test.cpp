@@ -24,7 +24,7 @@ using testing::unit_machine;
 constexpr double forward_seconds = 1, backward_seconds = 3, loss_seconds = 2;
 constexpr int layers = 8;
 
-int add_work(Program& program, double seconds) {
+int add_seconds(Program& program, double seconds) {
   program.works.push_back({{{KernelClass::matmul, DType::bf16, seconds, 0, 1}}});
   return static_cast<int>(program.works.size()) - 1;
 }
@@ -37,8 +37,9 @@ Program two_ranks(int stage, int micro_batches = 1) {
                                       .tied = false,
                                       .world = 2,
                                       .zero_stage = stage});
-  const int forward = add_work(program, forward_seconds),
-            backward = add_work(program, backward_seconds), loss = add_work(program, loss_seconds);
+  const int forward = add_seconds(program, forward_seconds),
+            backward = add_seconds(program, backward_seconds),
+            loss = add_seconds(program, loss_seconds);
   for (Segment& segment : program.segments) {
     if (segment.kind == SegmentKind::forward) segment.work = forward;
     if (segment.kind == SegmentKind::backward) segment.work = backward;

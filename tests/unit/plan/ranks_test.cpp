@@ -32,7 +32,7 @@ using testing::ToyUpdate;
 constexpr std::array worlds = {1, 2, 3, 8};
 constexpr std::array stages = {0, 1, 2, 3};
 
-ToyShape random_shape(std::uint64_t seed, int world, int stage) {
+ToyShape random_ranks_shape(std::uint64_t seed, int world, int stage) {
   const int micro_batches = 1 + static_cast<int>(seed % 3);
   return {.layers = 1 + static_cast<int>(seed % 3),
           .micro_batches = micro_batches,
@@ -58,7 +58,7 @@ TEST(PlanOfRanks, VerifiesForRandomProgramsWorldsStagesAndPlacements) {
   for (const int world : worlds)
     for (const int stage : stages)
       for (std::uint64_t seed = 0; seed < 12; ++seed) {
-        const Program program = make_toy_program(random_shape(seed, world, stage));
+        const Program program = make_toy_program(random_ranks_shape(seed, world, stage));
         const Policy policy =
             random_policy_in_any_order(seed + 100 * static_cast<std::uint64_t>(stage + world));
         const Plan plan = make_plan(program, roomy_limits(), policy);
@@ -109,7 +109,7 @@ TEST(PlanOfRanks, IssuesTheSameCollectivesOnEveryRank) {
   }
 }
 
-std::uint64_t home_bytes(const Plan& plan, Role role) {
+std::uint64_t rank_home_bytes(const Plan& plan, Role role) {
   const auto usage =
       std::ranges::find_if(plan.usage, [&](const Usage& u) { return u.is_home && u.role == role; });
   return usage->bytes[0] + usage->bytes[1] + usage->bytes[2];
@@ -141,9 +141,9 @@ TEST(PlanOfRanks, HoldsAnNthOfEachRoleFromTheStageOnThatSlicesIt) {
       for (const auto& [role, from] : first_stage) {
         const auto sharers = static_cast<std::uint64_t>(stage >= from ? world : 1);
         const std::uint64_t padding = program.blocks.size() * 4096 * 4;
-        EXPECT_GE(home_bytes(plan, role) + padding, home_bytes(whole, role) / sharers);
-        EXPECT_LE(home_bytes(plan, role),
-                  home_bytes(whole, role) / sharers + padding * static_cast<std::uint64_t>(world))
+        EXPECT_GE(rank_home_bytes(plan, role) + padding, rank_home_bytes(whole, role) / sharers);
+        EXPECT_LE(rank_home_bytes(plan, role), rank_home_bytes(whole, role) / sharers +
+                                                   padding * static_cast<std::uint64_t>(world))
             << role_name(role) << " world " << world << " stage " << stage;
       }
     }

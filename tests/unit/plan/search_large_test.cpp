@@ -14,7 +14,7 @@
 namespace strata {
 namespace {
 
-constexpr int world = 8;
+constexpr int large_world = 8;
 
 const Model& llama_70b() {
   static const std::unique_ptr<Kernels> kernels = make_ref_kernels();
@@ -24,9 +24,9 @@ const Model& llama_70b() {
 }
 
 // 16 MiB tiles of bf16: four times fewer ops than the default's, for a quick test.
-Program declare(const ProgramVariant& variant) {
+Program declare_large(const ProgramVariant& variant) {
   Program program;
-  program.world = world;
+  program.world = large_world;
   program.tile_elements = 16 << 20;
   llama_70b().declare_state(program, 1);
   Sequence train{"train", {}};
@@ -40,7 +40,7 @@ Program declare(const ProgramVariant& variant) {
 MachineProfile eight_h100(std::uint64_t host_bytes) {
   MachineProfile machine;
   machine.name = "8xH100";
-  machine.ranks = world;
+  machine.ranks = large_world;
   machine.accelerator.memory_bytes = 80'000'000'000;
   machine.accelerator.peak_flops_per_s = 989e12;
   machine.accelerator.memory_bytes_per_s = 3e12;
@@ -67,7 +67,7 @@ Policy by_hand(double weights_and_gradients, double state, double streamed = 0) 
 }
 
 double seconds_by_hand(const Policy& policy, const MachineProfile& machine) {
-  const Program program = declare({});
+  const Program program = declare_large({});
   const Plan plan = make_plan(program, {}, policy);
   return simulate(program, plan, "train", machine).step_seconds;
 }
@@ -76,7 +76,7 @@ TEST(SearchFor70B, IsNoSlowerThanPlacementsByHandAndLeavesTheDrivesAlone) {
   const MachineProfile machine = eight_h100(1'000'000'000'000);
   SearchSpace space;
   space.num_layers = 80;
-  const SearchResult found = search(declare, machine_limits(machine), machine, {}, space);
+  const SearchResult found = search(declare_large, machine_limits(machine), machine, {}, space);
   for (const TierFractions& fractions : found.policy.fractions) EXPECT_EQ(fractions.nvme, 0);
   EXPECT_GT(found.policy.fractions[static_cast<std::size_t>(Role::master)].device, 0.15);
   // Whether or not they fit: everything in host memory, weights and gradients with a quarter of the

@@ -30,7 +30,7 @@ using testing::ToyShape;
 using testing::ToyUpdate;
 
 // One to four ranks, one to four micro-batches.
-ToyShape random_shape(std::uint64_t seed) {
+ToyShape random_verified_shape(std::uint64_t seed) {
   PhiloxStream random(seed, 81);
   const auto below = [&](std::uint64_t bound) {
     return static_cast<int>(random.next_below(bound));
@@ -298,7 +298,7 @@ template <typename Inflict>
 void expect_found(std::uint64_t plans, std::uint64_t damages, Inflict inflict) {
   std::uint64_t wrong = 0;
   for (std::uint64_t seed = 0; seed < plans; ++seed) {
-    const Program program = make_toy_program(random_shape(seed));
+    const Program program = make_toy_program(random_verified_shape(seed));
     const Plan plan = make_plan(program, roomy_limits(), random_checkpoints(seed));
     ASSERT_TRUE(verify(program, plan).empty()) << "seed " << seed;
     for (std::uint64_t i = 0; i < damages; ++i) {
@@ -325,7 +325,7 @@ TEST(VerifierOfRandomPlans, FindsTwoOrThreeDamagesAtOnce) {
 TEST(VerifierOfRandomPlans, FindsEachEdgeThatIsMissingUnlessTheOthersImplyIt) {
   int needed = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
-    const Program program = make_toy_program(random_shape(seed));
+    const Program program = make_toy_program(random_verified_shape(seed));
     const Plan plan = make_plan(program, roomy_limits(), random_checkpoints(seed));
     const auto number = static_cast<std::int32_t>(seed % 8);
     const DroppedEdges dropped =
@@ -340,7 +340,7 @@ TEST(VerifierOfRandomPlans, FindsEachEdgeThatIsMissingUnlessTheOthersImplyIt) {
 TEST(VerifierOfRandomPlans, FindsEachEdgeThatABarrierLacksUnlessTheOthersImplyIt) {
   int needed = 0;
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
-    const Program program = make_toy_program(random_shape(seed));
+    const Program program = make_toy_program(random_verified_shape(seed));
     Policy policy = random_schedule(seed);
     policy.update_order = UpdateOrder::after_backward;
     const Plan plan = make_plan(program, roomy_limits(), policy);

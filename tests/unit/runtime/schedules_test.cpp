@@ -52,7 +52,7 @@ Trajectory run(const Program& program, const Policy& policy, const ToyRunOptions
 }
 
 // Clipping where the order of updates allows it.
-ToyRunOptions options_for(const Policy& policy) {
+ToyRunOptions scheduled_options(const Policy& policy) {
   ToyRunOptions options{.steps = 3, .evaluate_every = 2};
   if (policy.update_order == UpdateOrder::during_backward) options.max_grad_norm = 0;
   return options;
@@ -67,7 +67,7 @@ class Schedules : public ::testing::TestWithParam<ExecutionMode> {
     const Program plain = program_of(1, update), program = program_of(group, update, kept_layers);
     for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(count); ++seed) {
       const Policy policy = make_policy(seed);
-      ToyRunOptions options = options_for(policy);
+      ToyRunOptions options = scheduled_options(policy);
       const Trajectory expected = run_plainly(plain, options);
       options.executor = {GetParam(), seed, Poison::on};
       EXPECT_TRUE(run(program, policy, options, seed) == expected)

@@ -11,7 +11,7 @@
 namespace strata::cuda {
 namespace {
 
-constexpr LaunchShape one_warp{.shared_bytes = 2048};
+constexpr LaunchShape one_matrix_warp{.shared_bytes = 2048};
 
 using Values = std::vector<float>;
 
@@ -66,7 +66,7 @@ multiply_by_elements(Global<const float> a, Global<const float> b, Global<float>
 TEST(MatrixUnit, MultipliesFragmentsInTheLayoutOfTheIsa) {
   const Values a = random_values(256, 1), b = random_values(128, 2);
   Values c(128);
-  simt::Emulator().launch("multiply", multiply_by_elements, one_warp, view(a), view(b),
+  simt::Emulator().launch("multiply", multiply_by_elements, one_matrix_warp, view(a), view(b),
                           Global<float>(c.data(), 128));
   expect_product(a, b, c);
 }
@@ -106,7 +106,7 @@ TEST(MatrixUnit, LoadsFragmentsFromSharedMemoryPlainAndTransposed) {
       b_by_columns[column * 16 + k] = b[k * 8 + column];
   for (Storage storage : {Storage::k_rows, Storage::column_rows}) {
     Values c(128);
-    simt::Emulator().launch("multiply", multiply_from_shared, one_warp, view(a),
+    simt::Emulator().launch("multiply", multiply_from_shared, one_matrix_warp, view(a),
                             view(storage == Storage::k_rows ? b : b_by_columns),
                             Global<float>(c.data(), 128), storage);
     expect_product(a, b, c);
@@ -122,7 +122,7 @@ STRATA_KERNEL(32) load_unaligned() {
 
 TEST(MatrixUnit, WantsRowsOnSixteenBytes) {
   try {
-    simt::Emulator().launch("load", load_unaligned, one_warp);
+    simt::Emulator().launch("load", load_unaligned, one_matrix_warp);
     FAIL() << "no fault";
   } catch (const simt::Fault& fault) {
     EXPECT_EQ(fault.kind(), simt::FaultKind::misaligned);

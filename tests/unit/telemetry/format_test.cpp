@@ -131,7 +131,7 @@ class Environment {
   std::optional<std::string> before_;
 };
 
-class TerminalStyle : public testing::Test {
+class TerminalStyle : public ::testing::Test {
  protected:
   void SetUp() override {
     primary_ = ::posix_openpt(O_RDWR | O_NOCTTY);

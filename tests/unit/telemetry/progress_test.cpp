@@ -16,8 +16,8 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 StepReport report(std::int64_t step) {
   return {.step = step,
@@ -35,7 +35,7 @@ StepReport report(std::int64_t step) {
           .nvme_bytes_written = 8192};
 }
 
-class ProgressTest : public testing::Test {
+class ProgressTest : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = own_path("progress");

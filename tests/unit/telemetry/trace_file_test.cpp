@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class TraceFileTest : public testing::Test {
+class TraceFileTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = own_path("trace.json");
@@ -213,9 +213,9 @@ TEST_F(TraceFileTest, NamesAFileThatCannotBeWritten) {
     TraceFile trace(path_ / "below" / "nothing.json");
     FAIL() << "no error";
   } catch (const SystemError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("nothing.json"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("nothing.json"));
   }
-  EXPECT_THROW(TraceFile(fs::path(testing::TempDir())), SystemError);
+  EXPECT_THROW(TraceFile(fs::path(::testing::TempDir())), SystemError);
 }
 
 TEST_F(TraceFileTest, TellsOfAFullDiskAtTheStart) {
@@ -224,7 +224,7 @@ TEST_F(TraceFileTest, TellsOfAFullDiskAtTheStart) {
     TraceFile trace("/dev/full");
     FAIL() << "no error";
   } catch (const SystemError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("No space left on device"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("No space left on device"));
   }
 }
 

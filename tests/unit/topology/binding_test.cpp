@@ -12,9 +12,9 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::vector<int> range(int first, int count) {
   std::vector<int> cores(static_cast<std::size_t>(count));

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class DriveTest : public testing::Test {
+class DriveTest : public ::testing::Test {
  protected:
   DriveFacts describe(const std::string& path) const {
     return describe_drive(path, std::nullopt, system_.roots());

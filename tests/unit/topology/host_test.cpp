@@ -11,7 +11,7 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Host, ReadsKernelAndProcessor) {
   FakeSystem system;

@@ -8,8 +8,8 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
 
 Topology two_nodes() {
   Topology topology;

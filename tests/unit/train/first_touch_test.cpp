@@ -13,8 +13,8 @@
 namespace strata {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr std::size_t page = 4 * KiB;
 constexpr std::size_t large_page = 2 * MiB;

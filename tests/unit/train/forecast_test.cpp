@@ -161,7 +161,7 @@ TEST(NearestFit, FindsAPlanForLessMemoryOfEitherKind) {
   }
 }
 
-double on_device(const Scenario& scenario, Role role) {
+double share_on_device(const Scenario& scenario, Role role) {
   return scenario.choice.policy.fractions[static_cast<std::size_t>(role)].device;
 }
 
@@ -174,7 +174,7 @@ TEST(NearestFit, GoesUpToTheGpuWhereThatHasRoomBeforeItGoesDownToNvme) {
   const auto fits = nearest_fit(scenario, limits).scenario;
   ASSERT_TRUE(fits);
   for (const TierFractions& fractions : fits->choice.policy.fractions) EXPECT_EQ(fractions.nvme, 0);
-  EXPECT_GT(on_device(*fits, Role::master), 0);
+  EXPECT_GT(share_on_device(*fits, Role::master), 0);
   EXPECT_NO_THROW(plan_run(fits->config, limits, fits->choice, Proof::verified));
 }
 
@@ -186,7 +186,7 @@ TEST(NearestFit, MovesNoMoreThanAHundredthBeyondWhatItHasTo) {
   limits.device_bytes = whole.plan.tier_bytes[0] * 9 / 10;
   const auto fits = nearest_fit(scenario, limits).scenario;
   ASSERT_TRUE(fits);
-  ASSERT_LT(on_device(*fits, Role::master), 1);
+  ASSERT_LT(share_on_device(*fits, Role::master), 1);
   Scenario nearer = *fits;
   for (const Role role : {Role::master, Role::moment1, Role::moment2}) {
     TierFractions& f = nearer.choice.policy.fractions[static_cast<std::size_t>(role)];
@@ -206,9 +206,9 @@ TEST(NearestFit, MovesOfEachRoleOfTheOptimizerItsOwn) {
   limits.host_bytes = whole.plan.tier_bytes[1] * 9 / 10;
   const auto fits = nearest_fit(scenario, limits).scenario;
   ASSERT_TRUE(fits);
-  const double moved = on_device(*fits, Role::moment2);
+  const double moved = share_on_device(*fits, Role::moment2);
   EXPECT_GT(moved, 0);
-  EXPECT_NEAR(on_device(*fits, Role::master), 0.5 + moved, 1e-9);
+  EXPECT_NEAR(share_on_device(*fits, Role::master), 0.5 + moved, 1e-9);
   EXPECT_EQ(fits->choice.policy.fractions[static_cast<std::size_t>(Role::moment1)].nvme, 0.75);
 }
 

@@ -9,12 +9,12 @@
 namespace strata {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
-class Stall : public testing::Test {
+class Stall : public ::testing::Test {
  protected:
   void pass(double seconds) { policy_(seconds, "write tiles at 4096, 65536 bytes"); }
 
@@ -32,8 +32,9 @@ TEST_F(Stall, WarnsOnceWithWhatIsInFlight) {
 }
 
 TEST_F(Stall, NamesTheDriveByTheFileThatWaits) {
-  policy_(30.1, "write to /out/checkpoint-8.partial/00000-master.bin: 4096 bytes at offset 0, for "
-                "30 s; read of /nvme/tiles: 512 bytes at offset 0, for 2 s");
+  policy_(30.1,
+          "write to /out/checkpoint-8.partial/00000-master.bin: 4096 bytes at offset 0, for "
+          "30 s; read of /nvme/tiles: 512 bytes at offset 0, for 2 s");
   EXPECT_THAT(said_.back(),
               HasSubstr("the drive of /out/checkpoint-8.partial/00000-master.bin has given"));
   policy_(30.1, "read of /nvme/tiles: 512 bytes at offset 0, for 30 s");
@@ -77,7 +78,7 @@ TEST_F(Stall, OfOneTransferOfADriveThatGivesOthersBackNeverEndsTheProcess) {
 TEST(EndingStallPolicy, LeavesWithItsOwnExitCode) {
   StallPolicy policy = ending_stall_policy(0.5);
   policy(0.5, "read tiles at 0");
-  EXPECT_EXIT(policy(5.5, "read tiles at 0"), testing::ExitedWithCode(exit_drive_stalled),
+  EXPECT_EXIT(policy(5.5, "read tiles at 0"), ::testing::ExitedWithCode(exit_drive_stalled),
               "given nothing back for 6 s.*\n.*read tiles at 0");
 }
 

@@ -6,7 +6,7 @@ namespace strata {
 namespace {
 
 // compute 0..4, then d2h 1 copies what it left, update 2 sums it, update 3 reports.
-class StepGapTest : public testing::Test {
+class StepGapTest : public ::testing::Test {
  protected:
   StepGapTest() {
     add(Lane::compute, OpKind::run, {});

@@ -11,8 +11,8 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // A path of ours, by its first folder or its name; `build/` is made, not kept.
 bool is_repository_path(const std::string& text) {

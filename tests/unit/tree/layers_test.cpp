@@ -13,13 +13,13 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::IsEmpty;
+using ::testing::IsEmpty;
 
 const std::map<std::string, int> rows{
     {"core", 0},      {"program", 1},  {"device", 1},  {"kernels", 2}, {"io", 2},
     {"comm", 2},      {"topology", 2}, {"memory", 3},  {"plan", 3},    {"store", 3},
     {"model", 4},     {"optim", 4},    {"runtime", 4}, {"data", 4},    {"checkpoint", 4},
-    {"telemetry", 4}, {"measure", 4}, {"train", 5},    {"cli", 6},     {"main", 7}};
+    {"telemetry", 4}, {"measure", 4},  {"train", 5},   {"cli", 6},     {"main", 7}};
 
 // Stricter than the rows.
 const std::map<std::string, std::set<std::string>> forbidden{

@@ -15,8 +15,8 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // Where each type outside of anonymous namespaces is defined, by its full name.
 std::map<std::string, std::set<std::string>> files_of_types(

@@ -12,7 +12,7 @@ namespace strata {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::IsEmpty;
+using ::testing::IsEmpty;
 
 constexpr std::size_t columns_max = 120, lines_max = 500;
 // Ratchets: lower them when the tree gets better, never raise them.
