@@ -44,8 +44,6 @@ const TierFractions& fractions_of(const Scenario& scenario, Role role) {
   return scenario.choice.policy.fractions[static_cast<std::size_t>(role)];
 }
 
-constexpr Role optimizer_roles[] = {Role::master, Role::moment1, Role::moment2};
-
 bool is_of_optimizer(Role role) { return std::ranges::count(optimizer_roles, role) > 0; }
 
 // All three roles of the optimizer have one key where they live alike.

@@ -9,8 +9,6 @@
 namespace strata {
 namespace {
 
-constexpr Role piece_roles[] = {Role::master, Role::moment1, Role::moment2};
-
 // Codes and scales of elements [first, first + count) of a q8 region of `region_count`; `first` is
 // a multiple of norm_chunk_elements, and so of a block.
 struct Q8Part {
@@ -46,7 +44,7 @@ std::vector<StateVector> state_vectors(const PlannedRun& run) {
   std::vector<StateVector> vectors;
   const Program& program = run.program;
   for (std::size_t block = 0; block < program.blocks.size(); ++block) {
-    for (const Role role : piece_roles) {
+    for (const Role role : optimizer_roles) {
       const ShardId shard = program.find(role, static_cast<int>(block));
       if (!shard.valid()) continue;
       const DType dtype = role == Role::master ? DType::f32 : program.shard(shard).dtype;

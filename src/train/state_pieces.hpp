@@ -14,6 +14,9 @@
 
 namespace strata {
 
+// What the optimizer keeps, in the order that checkpoints hold it.
+constexpr Role optimizer_roles[] = {Role::master, Role::moment1, Role::moment2};
+
 // Of masters and moments, block by block.
 std::vector<StateVector> state_vectors(const PlannedRun& run);
 // Masters are kept as the half that their weights lack.

@@ -15,7 +15,7 @@
 
 namespace strata {
 
-// What the program ends with: docs/config.md.
+// What the program ends with.
 constexpr int exit_failure = 1, exit_usage = 2, exit_drive_stalled = 3;
 
 class CliTest : public ::testing::Test {

@@ -18,12 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using Lasting = OneFault::Lasting;
 
-std::vector<StateVector> few_vectors() {
-  return {{Role::master, "a", DType::f32, 2 * norm_chunk_elements + 17},
-          {Role::moment1, "a", DType::q8, 2 * norm_chunk_elements + 5}};
-}
-constexpr Cut cut = {.tile_elements = norm_chunk_elements};
-
 struct FaultCase {
   const char* name;
   int error_number;
@@ -39,13 +33,13 @@ class CheckpointFault : public ::testing::TestWithParam<FaultCase> {
 
   static Engine engine_with_one() {
     auto engine = std::make_unique<OneFaultEngine>(make_sim_engine({.chunk_bytes = 8192}));
-    save(*engine, out, 10, few_vectors(), 1, cut);
+    save(*engine, out, 10, few_vectors(), 1, cut_into_tiles);
     return engine;
   }
   static std::uint64_t operations_of_a_save() {
     const Engine engine = engine_with_one();
     engine->fault().arm(~std::uint64_t{0}, 0, Lasting::once);
-    save(*engine, out, GetParam().step, few_vectors(), 2, cut);
+    save(*engine, out, GetParam().step, few_vectors(), 2, cut_into_tiles);
     return engine->fault().count();
   }
   // What a save says when its operation `at` fails; empty when it came to its end all the same.
@@ -53,7 +47,7 @@ class CheckpointFault : public ::testing::TestWithParam<FaultCase> {
     engine.fault().arm(at, GetParam().error_number, GetParam().lasting);
     std::string said;
     try {
-      save(engine, out, GetParam().step, few_vectors(), 2, cut);
+      save(engine, out, GetParam().step, few_vectors(), 2, cut_into_tiles);
     } catch (const SystemError& error) {
       EXPECT_EQ(error.error_number(), GetParam().error_number);
       said = error.what();
@@ -95,7 +89,7 @@ TEST_P(CheckpointFault, AtAnyOperationIsToldAndLeavesTheLastCheckpoint) {
     }
     num_passed += said.empty();
     check_what_stands(*engine, said.empty());
-    save(*engine, out, 30, few_vectors(), 3, cut);
+    save(*engine, out, 30, few_vectors(), 3, cut_into_tiles);
     EXPECT_TRUE(is_good(*engine, out + "/checkpoint-30", 3)) << "later saves are as good as ever";
     if (HasFailure()) return;
   }
@@ -140,7 +134,7 @@ TEST(CheckpointTransferFault, IsToldWhereverItIs) {
       const auto engine = make_sim_engine(
           {.faults = {{.at_operation = at, .error_number = error_number}}, .chunk_bytes = 8192});
       try {
-        save(*engine, out, 10, few_vectors(), 1, cut);
+        save(*engine, out, 10, few_vectors(), 1, cut_into_tiles);
         ended = at > 10;
         EXPECT_TRUE(ended);
       } catch (const SystemError& error) {
@@ -156,7 +150,7 @@ TEST(CheckpointTransferFault, IsToldWhereverItIs) {
 TEST(CheckpointTransferFault, OfAShortTransferIsNone) {
   for (std::uint64_t at = 0; at < 20; ++at) {
     const auto engine = make_sim_engine({.faults = {{.at_operation = at, .error_number = 0}}});
-    save(*engine, out, 10, few_vectors(), 1, cut);
+    save(*engine, out, 10, few_vectors(), 1, cut_into_tiles);
     EXPECT_TRUE(is_good(*engine, out + "/checkpoint-10", 1)) << at;
   }
 }
@@ -167,7 +161,8 @@ TEST(CheckpointRemovalFault, LeavesOnlyWholeCheckpoints) {
   for (std::uint64_t at = 0; !ended; ++at) {
     ASSERT_LT(at, 1000u);
     OneFaultEngine engine(make_sim_engine({}));
-    for (const std::int64_t step : {10, 20, 30}) save(engine, out, step, few_vectors(), 1, cut);
+    for (const std::int64_t step : {10, 20, 30})
+      save(engine, out, step, few_vectors(), 1, cut_into_tiles);
     engine.fault().arm(at, EIO, Lasting::once);
     try {
       remove_old_checkpoints(engine.file_system(), out, 1, 30);

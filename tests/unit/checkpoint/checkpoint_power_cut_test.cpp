@@ -18,10 +18,6 @@ using ::testing::IsSubsetOf;
 
 constexpr std::uint64_t never = ~std::uint64_t{0};
 
-std::vector<StateVector> two_vectors() {
-  return {{Role::master, "a", DType::f32, 2 * norm_chunk_elements + 17},
-          {Role::moment1, "a", DType::q8, 2 * norm_chunk_elements + 5}};
-}
 constexpr Cut cut_for_two = {.world = 2, .tile_elements = norm_chunk_elements};
 
 // By step, the stamps of the bytes that its checkpoint may have.
@@ -36,7 +32,7 @@ struct Scenario {
 };
 
 void save_step(IoEngine& engine, std::int64_t step, std::uint64_t stamp) {
-  save(engine, out, step, two_vectors(), stamp, cut_for_two);
+  save(engine, out, step, few_vectors(), stamp, cut_for_two);
 }
 void keep_last(IoEngine& engine, std::int64_t keep, std::int64_t verified) {
   remove_old_checkpoints(engine.file_system(), out, keep, verified);

@@ -19,8 +19,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr Cut cut_into_tiles = {.tile_elements = norm_chunk_elements};
-
 std::vector<StateVector> direct_vectors() {
   return {{Role::master, "a", DType::f32, 3 * norm_chunk_elements + 17},
           {Role::weight, "a", DType::bf16, 2 * norm_chunk_elements + 5}};

@@ -71,6 +71,13 @@ struct Cut {
     return all;
   }
 };
+constexpr Cut cut_into_tiles = {.tile_elements = norm_chunk_elements};
+
+// A master and a moment, neither a whole number of tiles.
+inline std::vector<StateVector> few_vectors() {
+  return {{Role::master, "a", DType::f32, 2 * norm_chunk_elements + 17},
+          {Role::moment1, "a", DType::q8, 2 * norm_chunk_elements + 5}};
+}
 
 inline Buffer piece_memory(const StateVector& vector, const Range& range,
                            std::span<const std::byte> contents) {

@@ -28,12 +28,6 @@ Declared declare_train(const LlamaConfig& config, int micro_batches, int group =
   return declared;
 }
 
-LlamaConfig tied_llama() {
-  LlamaConfig config = tiny_llama();
-  config.tie_word_embeddings = true;
-  return config;
-}
-
 std::vector<std::string> segment_names(const Declared& declared) {
   std::vector<std::string> names;
   for (SegmentId id : declared.sequence.segments) {

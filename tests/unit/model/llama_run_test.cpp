@@ -14,12 +14,6 @@ constexpr std::int64_t run_tokens = 40;
 // Of fp32 sums taken in another order. Gradients of keys are small differences of large terms.
 constexpr double order_error = 4e-6;
 
-LlamaConfig tied_run_llama() {
-  LlamaConfig config = tiny_llama();
-  config.tie_word_embeddings = true;
-  return config;
-}
-
 LlamaConfig biased_llama() {
   LlamaConfig config = tiny_llama();
   config.attention_bias = config.mlp_bias = true;
@@ -64,8 +58,7 @@ class LlamaRun : public ::testing::TestWithParam<const char*> {
 // The harness checks guards, NaN-filled outputs and scratch, and operands that are only read.
 TEST_P(LlamaRun, WritesAllItsOutputsAndNothingElse) {
   for (DType dtype : {DType::f32, DType::bf16}) {
-    for (const LlamaConfig& config :
-         {tiny_llama(), tied_run_llama(), biased_llama(), tiny_qwen3()}) {
+    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama(), tiny_qwen3()}) {
       for (std::int64_t chunk : {0, 13}) {
         ModelHarness harness = make(config, {dtype, run_tokens, chunk});
         const std::array rows{mixed_row()};
@@ -80,8 +73,8 @@ TEST_P(LlamaRun, GivesTheSameLossInOneMicroBatchAndInEight) {
   const MicroBatch row = row_of(std::array<std::int64_t, 8>{5, 5, 5, 5, 5, 5, 5, 5});
   std::vector<MicroBatch> parts;
   for (std::int64_t i = 0; i < 8; ++i) parts.push_back(part_of(row, 5 * i, 5));
-  ModelHarness whole = make_f32(tied_run_llama());
-  ModelHarness split = make_f32(tied_run_llama(), 5);
+  ModelHarness whole = make_f32(tied_llama());
+  ModelHarness split = make_f32(tied_llama(), 5);
   const std::array rows{row};
   whole.train(rows, loss_scale_of(rows));
   split.train(parts, loss_scale_of(rows));
@@ -110,10 +103,10 @@ TEST_P(LlamaRun, GivesTheSameLossPackedAndApart) {
 TEST_P(LlamaRun, GivesTheSameLossWhateverTheChunk) {
   const std::array rows{mixed_row()};
   for (const auto& [dtype, bound] : {std::pair{DType::f32, 1e-6}, {DType::bf16, 1e-2}}) {
-    ModelHarness whole = make(tied_run_llama(), {dtype, run_tokens, run_tokens});
+    ModelHarness whole = make(tied_llama(), {dtype, run_tokens, run_tokens});
     whole.train(rows, loss_scale_of(rows));
     for (std::int64_t chunk : {1, 7, 20, 39}) {
-      ModelHarness chunked = make(tied_run_llama(), {dtype, run_tokens, chunk});
+      ModelHarness chunked = make(tied_llama(), {dtype, run_tokens, chunk});
       chunked.train(rows, loss_scale_of(rows));
       EXPECT_LE(relative_error(chunked.loss(), whole.loss()), 1e-6) << chunk;
       const WorstGradient worst = worst_gradient(chunked, whole);
@@ -125,7 +118,7 @@ TEST_P(LlamaRun, GivesTheSameLossWhateverTheChunk) {
 TEST_P(LlamaRun, ScoresWhatItTrains) {
   const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{run_tokens}, 1)};
   for (DType dtype : {DType::f32, DType::bf16}) {
-    ModelHarness harness = make(tied_run_llama(), {dtype, run_tokens, 16});
+    ModelHarness harness = make(tied_llama(), {dtype, run_tokens, 16});
     harness.train(rows, loss_scale_of(rows));
     const double trained = harness.loss();
     harness.score(rows, loss_scale_of(rows));
@@ -135,7 +128,7 @@ TEST_P(LlamaRun, ScoresWhatItTrains) {
 
 TEST_P(LlamaRun, TrainsATiedModelLikeAnUntiedOneOfEqualWeights) {
   const std::array rows{mixed_row()};
-  ModelHarness tied = make_f32(tied_run_llama()), untied = make_f32(tiny_llama());
+  ModelHarness tied = make_f32(tied_llama()), untied = make_f32(tiny_llama());
   const std::vector<float> table = random_values(53 * 24, 0, 99);
   tied.set_weight("model.embed_tokens.weight", table);
   untied.set_weight("model.embed_tokens.weight", table);
@@ -167,8 +160,7 @@ TEST_P(LlamaRun, RepeatsItsBits) {
 TEST_P(LlamaRun, GivesTheSameBitsFromKeptLayersAsFromRecomputedOnes) {
   const std::array rows{mixed_row(), row_of(std::array<std::int64_t, 1>{run_tokens}, 1)};
   for (DType dtype : {DType::f32, DType::bf16}) {
-    for (const LlamaConfig& config :
-         {tiny_llama(), tied_run_llama(), biased_llama(), tiny_qwen3()}) {
+    for (const LlamaConfig& config : {tiny_llama(), tied_llama(), biased_llama(), tiny_qwen3()}) {
       ModelHarness recomputed = make(config, {dtype, run_tokens, 16});
       recomputed.train(rows, loss_scale_of(rows));
       for (int kept : {1, 2}) {
@@ -184,7 +176,7 @@ TEST_P(LlamaRun, GivesTheSameBitsFromKeptLayersAsFromRecomputedOnes) {
 TEST_P(LlamaRun, LearnsNothingFromTokensThatAreNotTrained) {
   MicroBatch row = mixed_row();
   std::ranges::fill(row.labels, -1);
-  ModelHarness harness = make_f32(tied_run_llama());
+  ModelHarness harness = make_f32(tied_llama());
   harness.train(std::array{row}, 1.0);
   EXPECT_EQ(harness.loss(), 0);
   for (const BlockSpec& block : harness.model().blocks()) {

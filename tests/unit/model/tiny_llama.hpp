@@ -31,6 +31,12 @@ inline LlamaConfig tiny_llama() {
   return config;
 }
 
+inline LlamaConfig tied_llama() {
+  LlamaConfig config = tiny_llama();
+  config.tie_word_embeddings = true;
+  return config;
+}
+
 // With norms of the heads of q and k, as Qwen3 has them.
 inline LlamaConfig tiny_qwen3() {
   LlamaConfig config = tiny_llama();
